@@ -74,10 +74,10 @@ $(LINUX_SOURCE):
 # Tests of the model, without QEMU and without a driver.
 GPU_TESTS := $(patsubst test/gpu/unit/%.c,$(GPU)/unit/%,$(wildcard test/gpu/unit/test_*.c))
 
-$(GPU)/unit/test_%: test/gpu/unit/test_%.c $(wildcard test/gpu/unit/*.h)  $(wildcard test/gpu/*.h) $(GPU_MODEL)
+$(GPU)/unit/test_%: test/gpu/unit/test_%.c $(wildcard test/gpu/unit/*.h test/gpu/*.h test/lib/tests.*) $(GPU_MODEL)
 	@mkdir -p $(@D)
 	$(call SHOW,CC)
-	$(Q)$(CC) $(GPU_FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(GPU_MODEL) -lcmocka -lm
+	$(Q)$(CC) $(GPU_FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< test/lib/tests.c $(GPU_MODEL) -lcmocka -lm
 
 gpu-unit: $(GPU_TESTS)
 	@test/unit/run $(GPU_TESTS)

@@ -55,10 +55,10 @@ $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h) 
 # The simulator by itself, under libdrm and under plain ioctls.
 $(NATIVE)/test_%: test/native/test_%.c test/native/sim_test.h test/native/aql_machine.h \
 		test/sim/native/amdgpu_sim.h \
-		$(wildcard test/lib/raw_*) $(SIM)/amdgpu_sim.a
+		$(wildcard test/lib/raw_* test/lib/tests.*) $(SIM)/amdgpu_sim.a
 	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
 	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native -Itest/lib -I$(@D)/include $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) \
-		-rdynamic -o $@ $< test/lib/raw_kfd.c test/lib/raw_aql.c -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
+		-rdynamic -o $@ $< $(addprefix test/lib/,tests.c raw_kfd.c raw_aql.c) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
 		-ldrm_amdgpu -ldrm -lcmocka -ldl -lm
 
 # With a recipe, make looks at the archive again after it was made.

@@ -3,18 +3,13 @@
 #ifndef TEST_NATIVE_SIM_TEST_H
 #define TEST_NATIVE_SIM_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "amdgpu_sim.h"
+#include "tests.h"
 
 static inline void sim_write(const char *file, const char *text)
 {

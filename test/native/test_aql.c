@@ -47,14 +47,15 @@ static struct raw_packet counting(const struct machine *machine, uint64_t rounds
 	return packet;
 }
 
-static void a_kernel_runs_and_its_signal_says_so(void **state)
+#define TEST(name) TEST_WITH(name, begin, end)
+
+TEST(a_kernel_runs_and_its_signal_says_so)
 {
 	struct kfd_ioctl_get_clock_counters_args clock = { 0 };
 	struct machine machine;
 	struct raw_packet packet;
 	struct raw_signal *signal;
 
-	(void)state;
 	start(&machine);
 	packet = addition(&machine);
 	signal = signal_of(&machine, 0);
@@ -70,13 +71,12 @@ static void a_kernel_runs_and_its_signal_says_so(void **state)
 	stop(&machine);
 }
 
-static void packets_wait_until_they_are_rung_and_valid(void **state)
+TEST(packets_wait_until_they_are_rung_and_valid)
 {
 	struct machine machine;
 	struct raw_packet packet;
 	uint16_t header;
 
-	(void)state;
 	start(&machine);
 	packet = addition(&machine);
 	header = packet.header;
@@ -98,12 +98,11 @@ static void packets_wait_until_they_are_rung_and_valid(void **state)
 	stop(&machine);
 }
 
-static void a_ring_is_filled_again_and_again(void **state)
+TEST(a_ring_is_filled_again_and_again)
 {
 	struct machine machine;
 	struct raw_packet packet;
 
-	(void)state;
 	start(&machine);
 	packet = addition(&machine);
 	signal_of(&machine, 0)->value = 300;
@@ -128,12 +127,11 @@ static struct raw_packet barrier(const struct machine *machine, uint16_t type)
 				    .completion = (uintptr_t)signal_of(machine, 7) };
 }
 
-static void barriers_wait_for_all_or_for_one(void **state)
+TEST(barriers_wait_for_all_or_for_one)
 {
 	struct machine machine;
 	struct raw_packet packet;
 
-	(void)state;
 	start(&machine);
 	packet = barrier(&machine, RAW_AQL_AND);
 	set_signal_of(&packet, 0, signal_of(&machine, 1));
@@ -186,7 +184,7 @@ static void leave_garbage(struct raw_packet *packet)
 		((uint32_t *)(void *)packet)[reserved[i]] = 0xf8015e60;
 }
 
-static void a_barrier_waits_for_a_value(void **state)
+TEST(a_barrier_waits_for_a_value)
 {
 	/* equal, not equal, less, greater or equal; first the value that does not satisfy */
 	static const struct {
@@ -197,7 +195,6 @@ static void a_barrier_waits_for_a_value(void **state)
 		{ 3, -3, -1, -4, -3 },         { 0, 0, 0xf00, 0x100, 0xff },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct machine machine;
 		struct raw_packet packet;
@@ -234,12 +231,11 @@ static struct raw_packet cache_command(const struct machine *machine)
 	return packet;
 }
 
-static void commands_for_caches_do_nothing(void **state)
+TEST(commands_for_caches_do_nothing)
 {
 	struct machine machine;
 	struct raw_packet packet;
 
-	(void)state;
 	start(&machine);
 	packet = cache_command(&machine);
 	submit(&machine, &packet);
@@ -247,7 +243,7 @@ static void commands_for_caches_do_nothing(void **state)
 	stop(&machine);
 }
 
-static void completion_wakes_a_thread_that_waits_for_the_event(void **state)
+TEST(completion_wakes_a_thread_that_waits_for_the_event)
 {
 	struct kfd_ioctl_create_event_args event = { .event_type = KFD_IOC_EVENT_SIGNAL,
 						     .auto_reset = 1 };
@@ -262,7 +258,6 @@ static void completion_wakes_a_thread_that_waits_for_the_event(void **state)
 	struct raw_bo page;
 	uint64_t *slots;
 
-	(void)state;
 	start(&machine);
 	packet = addition(&machine);
 	signal = signal_of(&machine, 0);
@@ -281,12 +276,11 @@ static void completion_wakes_a_thread_that_waits_for_the_event(void **state)
 	stop(&machine);
 }
 
-static void queues_take_turns_and_leave_the_hardware_in_time(void **state)
+TEST(queues_take_turns_and_leave_the_hardware_in_time)
 {
 	struct machine machine;
 	struct raw_packet endless;
 
-	(void)state;
 	start(&machine);
 	endless = counting(&machine, ~0ull);
 	submit(&machine, &endless);
@@ -336,7 +330,7 @@ static void assert_malformed(const struct malformed *row)
 	assert_refused(&machine, &packet, row->text);
 }
 
-static void malformed_packets_stop_the_queue(void **state)
+TEST(malformed_packets_stop_the_queue)
 {
 	static const struct malformed rows[] = {
 		{ addition, 0, 1ull << 13, "no meaning" },
@@ -362,7 +356,6 @@ static void malformed_packets_stop_the_queue(void **state)
 		{ cache_command, 5, 1, "reserved" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_malformed(&rows[i]);
 }
@@ -377,7 +370,7 @@ static struct raw_packet waits_for_a_value(const struct machine *machine)
 	return barrier_value(machine, 1, 5, -1);
 }
 
-static void malformed_barriers_stop_the_queue(void **state)
+TEST(malformed_barriers_stop_the_queue)
 {
 	static const struct malformed rows[] = {
 		{ waits_for_all, 0, 1ull << 16, "reserved" },
@@ -388,40 +381,17 @@ static void malformed_barriers_stop_the_queue(void **state)
 		{ waits_for_a_value, 4, 4, "condition" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_malformed(&rows[i]);
 }
 
-static void a_write_index_before_the_read_index_stops_the_queue(void **state)
+TEST(a_write_index_before_the_read_index_stops_the_queue)
 {
 	struct machine machine;
 	struct raw_packet packet;
 
-	(void)state;
 	start(&machine);
 	*machine.queue.write = ~0ull - 1;
 	packet = barrier(&machine, RAW_AQL_AND);
 	assert_refused(&machine, &packet, "is before read index");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-	const struct CMUnitTest tests[] = {
-		TEST(a_kernel_runs_and_its_signal_says_so),
-		TEST(packets_wait_until_they_are_rung_and_valid),
-		TEST(a_ring_is_filled_again_and_again),
-		TEST(barriers_wait_for_all_or_for_one),
-		TEST(a_barrier_waits_for_a_value),
-		TEST(commands_for_caches_do_nothing),
-		TEST(completion_wakes_a_thread_that_waits_for_the_event),
-		TEST(queues_take_turns_and_leave_the_hardware_in_time),
-		TEST(malformed_packets_stop_the_queue),
-		TEST(malformed_barriers_stop_the_queue),
-		TEST(a_write_index_before_the_read_index_stops_the_queue),
-	};
-
-	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,12 @@
 
 #define PAGE 4096u
 
+int tests_begin(void **state)
+{
+	(void)state;
+	return setenv("AMDGPU_SIM_MACHINE", "eight", 1);
+}
+
 static int begin_default(void **state)
 {
 	sim_write("kernel", "default");
@@ -103,12 +109,13 @@ static int restore_process(struct saved saved)
 	return ret;
 }
 
+#define TEST(name) TEST_WITH(name, begin_default, end)
+
 /* AMD's out-of-tree driver would read these bytes as the state of another shared BO. */
-static void a_changed_opaque_word_of_a_bo_is_refused(void **state)
+TEST(a_changed_opaque_word_of_a_bo_is_refused)
 {
 	struct saved saved, changed;
 
-	(void)state;
 	sim_write("bo_record_size", "296");
 	saved = save_process();
 	assert_int_equal(restore_process(saved), 0);
@@ -123,11 +130,10 @@ static void a_changed_opaque_word_of_a_bo_is_refused(void **state)
 	sim_write("kernel", "default");
 }
 
-static void bo_records_have_a_size_that_drivers_can_have(void **state)
+TEST(bo_records_have_a_size_that_drivers_can_have)
 {
 	static const char *const sizes[] = { "0", "72", "100", "276", "-8", "4104" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		assert_int_equal(amdgpu_sim_write("bo_record_size", sizes[i]), -EINVAL);
 	assert_int_equal(sim_number("bo_record_size", NULL), 272);
@@ -136,12 +142,11 @@ static void bo_records_have_a_size_that_drivers_can_have(void **state)
 static const char *const kernels[] = { "default", "6.1", "6.5", "6.8",       "6.12", "6.12.111",
 				       "6.18",    "7.2", "7.3", "dkms-6.12", "dkms" };
 
-static void each_kernel_has_its_version(void **state)
+TEST(each_kernel_has_its_version)
 {
 	static const long minors[] = { 18, 11, 14, 15, 17, 17, 18, 23, 23, 17, 18 };
 	char name[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
 		sim_write("kernel", kernels[i]);
 		assert_true(amdgpu_sim_read("kernel", name, sizeof(name)) > 0);
@@ -151,12 +156,11 @@ static void each_kernel_has_its_version(void **state)
 	}
 }
 
-static void an_unknown_kernel_is_refused_and_changes_nothing(void **state)
+TEST(an_unknown_kernel_is_refused_and_changes_nothing)
 {
 	static const char *const unknown[] = { "",      "6",    "6.1 ",   "6.11",
 					       "7.3.4", "DKMS", "dkms-6", "18" };
 
-	(void)state;
 	sim_write("kernel", "6.1");
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
 		assert_int_equal(amdgpu_sim_write("kernel", unknown[i]), -EINVAL);
@@ -164,9 +168,8 @@ static void an_unknown_kernel_is_refused_and_changes_nothing(void **state)
 	assert_int_equal(sim_number("bo_record_size", NULL), 80);
 }
 
-static void a_knob_changes_one_behaviour_of_a_kernel(void **state)
+TEST(a_knob_changes_one_behaviour_of_a_kernel)
 {
-	(void)state;
 	sim_write("kernel", "dkms");
 	sim_write("bo_record_size", "304");
 	assert_int_equal(sim_number("bo_record_size", NULL), 304);
@@ -208,12 +211,11 @@ static int map_gem(const struct raw_process *process, uint32_t handle)
 	return ret ? ret : raw_ioctl(process->render[0], DRM_IOCTL_AMDGPU_GEM_VA, &args);
 }
 
-static void linux_6_1_does_not_keep_mappings_of_a_compute_vm(void **state)
+TEST(linux_6_1_does_not_keep_mappings_of_a_compute_vm)
 {
 	struct raw_process process;
 	uint32_t handle;
 
-	(void)state;
 	assert_int_equal(raw_open(&process), 0);
 	assert_int_equal(raw_open_render(&process.gpu[0], &process.render[0]), 0);
 	handle = create_gem(process.render[0]);
@@ -231,14 +233,13 @@ static void linux_6_1_does_not_keep_mappings_of_a_compute_vm(void **state)
 }
 
 /* What crashes AMD's driver is an error of other kernels. */
-static void handles_that_name_no_buffer_crash_amds_driver(void **state)
+TEST(handles_that_name_no_buffer_crash_amds_driver)
 {
 	static const char *const names[] = { "7.2", "dkms-6.12", "dkms" };
 	struct raw_process process;
 	struct saved saved = save_process_with(KFD_IOC_EVENT_SIGNAL);
 	struct raw_bo bo = { .handle = 77 }, page;
 
-	(void)state;
 	for (long i = 0; i < 3; i++) {
 		struct kfd_ioctl_create_event_args create = { .event_type = KFD_IOC_EVENT_SIGNAL };
 		struct export export = { .handle = 0 };
@@ -272,12 +273,11 @@ static void handles_that_name_no_buffer_crash_amds_driver(void **state)
 	sim_write("violations", "0");
 }
 
-static void amds_driver_does_not_say_that_a_gpu_is_in_reset(void **state)
+TEST(amds_driver_does_not_say_that_a_gpu_is_in_reset)
 {
 	static const char *const names[] = { "7.2", "dkms-6.12", "dkms" };
 	struct raw_process process;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_PROCESS_INFO };
 
@@ -290,7 +290,7 @@ static void amds_driver_does_not_say_that_a_gpu_is_in_reset(void **state)
 	}
 }
 
-static void an_unknown_ioctl_is_invalid_or_missing(void **state)
+TEST(an_unknown_ioctl_is_invalid_or_missing)
 {
 	static const struct {
 		const char *kernel;
@@ -298,7 +298,6 @@ static void an_unknown_ioctl_is_invalid_or_missing(void **state)
 	} cases[] = { { "7.2", -ENOTTY }, { "dkms-6.12", -EINVAL }, { "dkms", -ENOTTY } };
 	struct raw_process process;
 
-	(void)state;
 	assert_int_equal(raw_open_acquired(&process), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		sim_write("kernel", cases[i].kernel);
@@ -307,24 +306,4 @@ static void an_unknown_ioctl_is_invalid_or_missing(void **state)
 			cases[i].ret);
 	}
 	end_process(&process);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_default, end)
-	const struct CMUnitTest tests[] = {
-		TEST(a_changed_opaque_word_of_a_bo_is_refused),
-		TEST(bo_records_have_a_size_that_drivers_can_have),
-		TEST(each_kernel_has_its_version),
-		TEST(an_unknown_kernel_is_refused_and_changes_nothing),
-		TEST(a_knob_changes_one_behaviour_of_a_kernel),
-		TEST(linux_6_1_does_not_keep_mappings_of_a_compute_vm),
-		TEST(handles_that_name_no_buffer_crash_amds_driver),
-		TEST(amds_driver_does_not_say_that_a_gpu_is_in_reset),
-		TEST(an_unknown_ioctl_is_invalid_or_missing),
-	};
-
-	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	(void)setenv("AMDGPU_SIM_MACHINE", "eight", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,9 +43,10 @@ static int try_alloc(uint32_t flags)
 	return ret;
 }
 
-static void limits_of_memory_are_kept(void **state)
+#define TEST(name) TEST_WITH(name, begin_client, end_client)
+
+TEST(limits_of_memory_are_kept)
 {
-	(void)state;
 	assert_int_equal(try_alloc(RAW_GTT), 0);
 	sim_write("system_mem_limit", "1M");
 	assert_int_equal(try_alloc(RAW_GTT), -ENOMEM);
@@ -67,13 +68,12 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static void user_queues_have_the_speed_of_the_engine(void **state)
+TEST(user_queues_have_the_speed_of_the_engine)
 {
 	struct raw_queue queue;
 	struct raw_bo bo;
 	double start;
 
-	(void)state;
 	assert_int_equal(raw_create_queue(&process, 0, &queue), 0);
 	assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, MIB, &bo), 0);
 	memset(bo.address, 0, MIB);
@@ -94,13 +94,12 @@ static int criu(struct kfd_ioctl_criu_args *args, uint32_t op)
 	return raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, args);
 }
 
-static void a_pause_takes_its_time_on_each_gpu(void **state)
+TEST(a_pause_takes_its_time_on_each_gpu)
 {
 	struct kfd_ioctl_criu_args args = { 0 };
 	struct raw_bo bo;
 	double start;
 
-	(void)state;
 	assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, MIB, &bo), 0);
 	sim_write("evict_delay_ms", "100");
 	start = now();
@@ -110,12 +109,11 @@ static void a_pause_takes_its_time_on_each_gpu(void **state)
 	assert_int_equal(criu(&args, KFD_CRIU_OP_UNPAUSE), 0);
 }
 
-static void records_of_bos_have_another_size(void **state)
+TEST(records_of_bos_have_another_size)
 {
 	struct kfd_ioctl_criu_args args = { 0 }, small = { 0 };
 	struct raw_bo bos[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, MIB, &bos[i]), 0);
 	assert_int_equal(criu(&args, KFD_CRIU_OP_PROCESS_INFO), 0);
@@ -128,11 +126,10 @@ static void records_of_bos_have_another_size(void **state)
 	assert_int_equal(args.priv_data_size - small.priv_data_size, 192 * args.num_bos);
 }
 
-static void every_resume_fails_until_it_is_set_back(void **state)
+TEST(every_resume_fails_until_it_is_set_back)
 {
 	struct kfd_ioctl_criu_args args = { .pid = (uint32_t)getpid() };
 
-	(void)state;
 	sim_write("resume_fail", "5");
 	assert_int_equal(criu(&args, KFD_CRIU_OP_RESUME), -EIO);
 	assert_int_equal(criu(&args, KFD_CRIU_OP_RESUME), -EIO);
@@ -173,13 +170,12 @@ static __attribute__((no_sanitize_thread)) char written(const char *byte)
 	return *byte;
 }
 
-static void a_queue_reaches_an_svm_range_and_nothing_beside_it(void **state)
+TEST(a_queue_reaches_an_svm_range_and_nothing_beside_it)
 {
 	struct raw_queue queue;
 	struct raw_bo vram;
 	char *memory = make_range();
 
-	(void)state;
 	assert_int_equal(raw_create_queue(&process, 0, &queue), 0);
 	assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, MIB, &vram), 0);
 	memset(vram.address, 0x37, MIB);
@@ -197,12 +193,11 @@ static void a_queue_reaches_an_svm_range_and_nothing_beside_it(void **state)
 }
 
 /* The rest of the range stays mapped. */
-static void a_queue_does_not_reach_what_the_process_has_unmapped(void **state)
+TEST(a_queue_does_not_reach_what_the_process_has_unmapped)
 {
 	struct raw_queue queue;
 	char *memory = make_range();
 
-	(void)state;
 	assert_int_equal(raw_create_queue(&process, 0, &queue), 0);
 	assert_int_equal(munmap(memory + 2 * PAGE, PAGE), 0);
 	memset(memory + 3 * PAGE, 0x42, 2 * PAGE);
@@ -249,11 +244,10 @@ static long count_errors(const char *name)
 }
 
 /* Each context reports each old error once, as soon as the driver has counted it. */
-static void old_memory_errors_are_reported_to_new_contexts(void **state)
+TEST(old_memory_errors_are_reported_to_new_contexts)
 {
 	uint32_t first, second;
 
-	(void)state;
 	sim_write("memory_errors", "2");
 	first = new_context();
 	assert_false(says_memory_error(first));
@@ -269,21 +263,4 @@ static void old_memory_errors_are_reported_to_new_contexts(void **state)
 	assert_false(says_memory_error(new_context()));
 	sim_write("memory_errors", "0");
 	assert_int_equal(count_errors("umc_err_count"), 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_client, end_client)
-	const struct CMUnitTest tests[] = {
-		TEST(limits_of_memory_are_kept),
-		TEST(user_queues_have_the_speed_of_the_engine),
-		TEST(a_pause_takes_its_time_on_each_gpu),
-		TEST(records_of_bos_have_another_size),
-		TEST(every_resume_fails_until_it_is_set_back),
-		TEST(old_memory_errors_are_reported_to_new_contexts),
-		TEST(a_queue_reaches_an_svm_range_and_nothing_beside_it),
-		TEST(a_queue_does_not_reach_what_the_process_has_unmapped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

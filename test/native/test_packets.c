@@ -55,11 +55,12 @@ static void assert_refused(struct engine *engine, const uint32_t *packet, unsign
 	stop(engine);
 }
 
-static void a_flush_before_a_copy_does_not_stop_it(void **state)
+#define TEST(name) TEST_WITH(name, begin, end)
+
+TEST(a_flush_before_a_copy_does_not_stop_it)
 {
 	struct engine engine;
 
-	(void)state;
 	start(&engine);
 	raw_queue_put(&engine.queue, hdp_flush, 6);
 	raw_queue_copy(&engine.queue, engine.from.address, engine.to.address, BYTES);
@@ -69,9 +70,8 @@ static void a_flush_before_a_copy_does_not_stop_it(void **state)
 	stop(&engine);
 }
 
-static void other_polls_of_registers_are_refused(void **state)
+TEST(other_polls_of_registers_are_refused)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 6; i++) {
 		struct engine engine;
 		uint32_t packet[6];
@@ -111,13 +111,12 @@ static bool is_in_box(uint32_t x, uint32_t y, uint32_t z)
 	return x >= 1 && x < 6 && y >= 4 && y < 7 && z >= 2 && z < 4;
 }
 
-static void a_box_is_copied_into_another(void **state)
+TEST(a_box_is_copied_into_another)
 {
 	struct engine engine;
 	const uint32_t *from, *to;
 	uint32_t packet[13];
 
-	(void)state;
 	start(&engine);
 	put_box(packet, (uintptr_t)engine.from.address, (uintptr_t)engine.to.address);
 	raw_queue_put(&engine.queue, packet, 13);
@@ -135,7 +134,7 @@ static void a_box_is_copied_into_another(void **state)
 	stop(&engine);
 }
 
-static void a_box_with_a_bit_that_has_no_meaning_is_refused(void **state)
+TEST(a_box_with_a_bit_that_has_no_meaning_is_refused)
 {
 	static const struct {
 		unsigned int dword;
@@ -149,7 +148,6 @@ static void a_box_with_a_bit_that_has_no_meaning_is_refused(void **state)
 		{ 11, 1u << 30 }, { 12, 1u << 16 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		struct engine engine;
 		uint32_t packet[13];
@@ -177,32 +175,16 @@ static uint64_t add_on_both(struct engine *engine, volatile uint64_t *word)
 	return added + ADDITIONS;
 }
 
-static void no_addition_is_lost_between_cpu_and_queue(void **state)
+TEST(no_addition_is_lost_between_cpu_and_queue)
 {
 	struct engine engine;
 	volatile uint64_t *word;
 	uint64_t added = 0;
 
-	(void)state;
 	start(&engine);
 	word = (volatile uint64_t *)(void *)engine.to.address;
 	for (int i = 0; i < ROUNDS; i++)
 		added += add_on_both(&engine, word);
 	assert_true(*word == added);
 	stop(&engine);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-	const struct CMUnitTest tests[] = {
-		TEST(a_flush_before_a_copy_does_not_stop_it),
-		TEST(other_polls_of_registers_are_refused),
-		TEST(a_box_is_copied_into_another),
-		TEST(no_addition_is_lost_between_cpu_and_queue),
-		TEST(a_box_with_a_bit_that_has_no_meaning_is_refused),
-	};
-
-	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,11 +169,32 @@ static void expect_after_all(uint32_t value)
 	client_close(&last);
 }
 
-static void what_is_pending_does_not_run_after_its_file_is_closed(void **state)
+static int begin_with_target(void **state)
+{
+	int fd = open(NODE, O_RDWR | O_CLOEXEC);
+	uint32_t handle;
+
+	assert_true(fd >= 0);
+	handle = create(fd);
+	assert_int_equal(drmPrimeHandleToFD(fd, handle, DRM_CLOEXEC, &dst_dmabuf), 0);
+	dst = map_cpu(fd, handle);
+	(void)close(fd);
+	return begin(state);
+}
+
+static int end_with_target(void **state)
+{
+	(void)munmap((void *)(uintptr_t)dst, BYTES);
+	(void)close(dst_dmabuf);
+	return end(state);
+}
+
+#define TEST(name) TEST_WITH(name, begin_with_target, end_with_target)
+
+TEST(what_is_pending_does_not_run_after_its_file_is_closed)
 {
 	struct client client;
 
-	(void)state;
 	client_open(&client, 1);
 	dst[0] = 100;
 	hang(1);
@@ -187,12 +208,11 @@ static void what_is_pending_does_not_run_after_its_file_is_closed(void **state)
 }
 
 /* Closing a file does not wait even if the engine hangs with the work of another file. */
-static void closing_a_file_leaves_the_work_of_others(void **state)
+TEST(closing_a_file_leaves_the_work_of_others)
 {
 	struct client first, second;
 	uint64_t sequence;
 
-	(void)state;
 	client_open(&first, 1);
 	client_open(&second, 2);
 	dst[0] = 100;
@@ -236,7 +256,7 @@ static void await_waiter(void)
 
 /* A thread that waits for the work gets an error. A new context may get the number of the old one.
  */
-static void a_freed_context_takes_its_work_along(void **state)
+TEST(a_freed_context_takes_its_work_along)
 {
 	struct client client;
 	uint32_t freed;
@@ -244,7 +264,6 @@ static void a_freed_context_takes_its_work_along(void **state)
 	void *result;
 	uint64_t sequence;
 
-	(void)state;
 	client_open(&client, 1);
 	dst[0] = 100;
 	hang(1);
@@ -269,13 +288,12 @@ static void a_freed_context_takes_its_work_along(void **state)
 	expect_violations(0);
 }
 
-static void taking_a_buffer_from_pending_work_is_a_violation(void **state)
+TEST(taking_a_buffer_from_pending_work_is_a_violation)
 {
 	struct drm_gem_close args;
 	struct client client;
 	uint64_t sequence;
 
-	(void)state;
 	client_open(&client, 1);
 	hang(1);
 	sequence = submit(&client);
@@ -295,12 +313,11 @@ static void taking_a_buffer_from_pending_work_is_a_violation(void **state)
 	client_close(&client);
 }
 
-static void closing_does_not_wait_for_a_slow_engine(void **state)
+TEST(closing_does_not_wait_for_a_slow_engine)
 {
 	struct timespec start, end;
 	struct client client;
 
-	(void)state;
 	client_open(&client, 1);
 	dst[0] = 100;
 	sim_write("engine_bytes_per_s", "1000"); /* 4 s for the first, more for the others */
@@ -313,38 +330,4 @@ static void closing_does_not_wait_for_a_slow_engine(void **state)
 	sim_write("engine_bytes_per_s", "0");
 	assert_true(end.tv_sec - start.tv_sec < 4);
 	expect_violations(0);
-}
-
-static int begin_with_target(void **state)
-{
-	int fd = open(NODE, O_RDWR | O_CLOEXEC);
-	uint32_t handle;
-
-	assert_true(fd >= 0);
-	handle = create(fd);
-	assert_int_equal(drmPrimeHandleToFD(fd, handle, DRM_CLOEXEC, &dst_dmabuf), 0);
-	dst = map_cpu(fd, handle);
-	(void)close(fd);
-	return begin(state);
-}
-
-static int end_with_target(void **state)
-{
-	(void)munmap((void *)(uintptr_t)dst, BYTES);
-	(void)close(dst_dmabuf);
-	return end(state);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_with_target, end_with_target)
-	const struct CMUnitTest tests[] = {
-		TEST(what_is_pending_does_not_run_after_its_file_is_closed),
-		TEST(closing_a_file_leaves_the_work_of_others),
-		TEST(a_freed_context_takes_its_work_along),
-		TEST(taking_a_buffer_from_pending_work_is_a_violation),
-		TEST(closing_does_not_wait_for_a_slow_engine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,14 +137,15 @@ static void check_shared(int render, uint64_t offset, int other_render, uint64_t
 	(void)munmap(other, SIZE);
 }
 
-static void a_handle_names_the_buffer_for_every_process(void **state)
+#define TEST(name) TEST_WITH(name, begin_dkms, end_dkms)
+
+TEST(a_handle_names_the_buffer_for_every_process)
 {
 	struct raw_process owner, importer;
 	uint32_t handle[4], again[4];
 	struct raw_bo bo, imported, none;
 	struct saved own, other;
 
-	(void)state;
 	open_process("0", &owner);
 	open_process("1", &importer);
 	bo = alloc(&owner, OWNER_FLAGS);
@@ -177,7 +178,7 @@ static void a_handle_names_the_buffer_for_every_process(void **state)
 	close_process(&importer);
 }
 
-static void records_of_all_holders_have_the_handle(void **state)
+TEST(records_of_all_holders_have_the_handle)
 {
 	static const struct ipc_fields none;
 	struct raw_process owner, importer;
@@ -186,7 +187,6 @@ static void records_of_all_holders_have_the_handle(void **state)
 	struct saved saved;
 	uint32_t handle[4];
 
-	(void)state;
 	open_process("0", &owner);
 	open_process("1", &importer);
 	bo = alloc(&owner, OWNER_FLAGS);
@@ -239,7 +239,7 @@ static struct saved_pair save_pair(void)
 	return pair;
 }
 
-static void the_first_restored_makes_the_buffer_and_the_others_import_it(void **state)
+TEST(the_first_restored_makes_the_buffer_and_the_others_import_it)
 {
 	for (int importer_first = 0; importer_first < 2; importer_first++) {
 		struct saved_pair pair = save_pair();
@@ -268,13 +268,12 @@ static void the_first_restored_makes_the_buffer_and_the_others_import_it(void **
 }
 
 /* A process without VMs asks whether a name is in use. */
-static void an_import_finds_the_name_before_it_wants_a_vm(void **state)
+TEST(an_import_finds_the_name_before_it_wants_a_vm)
 {
 	struct raw_process owner, other;
 	struct raw_bo bo, none;
 	uint32_t handle[4];
 
-	(void)state;
 	open_process("0", &owner);
 	bo = alloc(&owner, OWNER_FLAGS);
 	assert_int_equal(raw_ipc_export(&owner, &bo, handle), 0);
@@ -288,18 +287,4 @@ static void an_import_finds_the_name_before_it_wants_a_vm(void **state)
 	(void)munmap(none.address, SIZE);
 	close_process(&owner);
 	(void)close(other.kfd);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_dkms, end_dkms)
-	const struct CMUnitTest tests[] = {
-		TEST(a_handle_names_the_buffer_for_every_process),
-		TEST(records_of_all_holders_have_the_handle),
-		TEST(the_first_restored_makes_the_buffer_and_the_others_import_it),
-		TEST(an_import_finds_the_name_before_it_wants_a_vm),
-	};
-
-	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,12 +60,13 @@ static void assert_marched(const struct machine *machine)
 	assert_int_equal(control_of(machine)->starts, 1);
 }
 
+#define TEST(name) TEST_WITH(name, begin, end)
+
 /* The queue stays off the hardware until another queue has had turns. */
-static void a_kernel_goes_on_where_it_was(void **state)
+TEST(a_kernel_goes_on_where_it_was)
 {
 	struct machine machine;
 
-	(void)state;
 	start(&machine);
 	begin_march(&machine, ROUNDS);
 	for (uint32_t round = 20; round <= 100; round += 20) {
@@ -99,7 +100,7 @@ static void assert_stopped(struct machine *machine, const char *text)
 	stop(machine);
 }
 
-static void a_change_of_saved_waves_is_noticed(void **state)
+TEST(a_change_of_saved_waves_is_noticed)
 {
 	/* where from the end of the room for the control stack */
 	static const struct {
@@ -113,7 +114,6 @@ static void a_change_of_saved_waves_is_noticed(void **state)
 		{ WAVES * WAVE_BYTES + 2040, "LDS" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct machine machine;
 		uint32_t ctl_stack_size;
@@ -129,11 +129,10 @@ static void a_change_of_saved_waves_is_noticed(void **state)
 	}
 }
 
-static void waves_need_room(void **state)
+TEST(waves_need_room)
 {
 	struct machine machine;
 
-	(void)state;
 	start(&machine);
 	assert_int_equal(raw_aql_destroy(&machine.process, &machine.queue), 0);
 	assert_int_equal(raw_aql_create_with(&machine.process, 0, 64 * 4096, &machine.queue), 0);
@@ -142,17 +141,4 @@ static void waves_need_room(void **state)
 	leave_hardware(&machine);
 	come_back(&machine);
 	assert_stopped(&machine, "no room");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-	const struct CMUnitTest tests[] = {
-		TEST(a_kernel_goes_on_where_it_was),
-		TEST(a_change_of_saved_waves_is_noticed),
-		TEST(waves_need_room),
-	};
-
-	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,6 +155,6 @@ static inline void assert_dump_fails(struct fake_process *process, const char *w
 	(void)close(fd);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+#define TEST(name) TEST_WITH(name, begin, end)
 
 #endif

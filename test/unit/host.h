@@ -5,16 +5,12 @@
 #define TEST_UNIT_HOST_H
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <cmocka.h>
-
 #include "criu_stub.h"
+#include "tests.h"
 
 /* CRIU as the tests see it: criu_stub has its answers, this its inventory of plugins and its log.
  * Both are reset before each test. */
@@ -47,7 +43,7 @@ int unit_last_stored(void);
 int unit_begin(void **state);
 int unit_end(void **state);
 
-#define UNIT_TEST(function) cmocka_unit_test_setup_teardown(function, unit_begin, unit_end)
+#define UNIT_TEST(name) TEST_WITH(name, unit_begin, unit_end)
 
 /* The number of log lines that contain @text, and whether one line contains all
  * texts up to NULL. */

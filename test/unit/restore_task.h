@@ -34,7 +34,7 @@ static struct {
 	void *table;
 } host;
 
-static inline int make_host(void **state)
+int tests_begin(void **state)
 {
 	char command[512];
 
@@ -49,7 +49,7 @@ static inline int make_host(void **state)
 	return system(command);
 }
 
-static inline int remove_host(void **state)
+int tests_end(void **state)
 {
 	char command[128];
 
@@ -181,7 +181,7 @@ static inline void write_pages(const char *name, uint64_t bytes)
 	free(words);
 }
 
-#define TEST(function)          cmocka_unit_test_setup_teardown(function, begin, end)
-#define OLD_HOST_TEST(function) cmocka_unit_test_setup_teardown(function, begin_on_an_old_host, end)
+#define TEST(name)          TEST_WITH(name, begin, end)
+#define OLD_HOST_TEST(name) TEST_WITH(name, begin_on_an_old_host, end)
 
 #endif

@@ -5,7 +5,7 @@ TESTS := $(patsubst %.c,$(BUILD)/unit/%,$(notdir $(wildcard test/unit/test_*.c t
 vpath test_%.c test/unit $(sort $(dir $(wildcard test/unit/*/test_*.c)))
 
 # Each unit test is linked with the whole plugin, and with what stands in for CRIU.
-UNIT_PARTS   := $(addprefix $(BUILD)/test/,unit/host.o lib/criu_stub.o lib/streamer.o)
+UNIT_PARTS   := $(addprefix $(BUILD)/test/,unit/host.o lib/tests.o lib/criu_stub.o lib/streamer.o)
 UNIT_HEADERS := $(wildcard test/unit/*.h test/lib/*.h)
 
 # The fake kernel, and its copy engine in the place of sdma.c.
@@ -40,9 +40,9 @@ $(BUILD)/unit/test_background: LIBS += -Wl,--export-dynamic-symbol=cr_plugin_ctl
 GCN_UNITS   := $(addprefix $(BUILD)/unit/,test_gcn_decode test_gcn_run)
 GCN_SOURCES := $(wildcard test/gpu/gcn/*.c)
 
-$(GCN_UNITS): $(BUILD)/unit/%: %.c $(GCN_SOURCES) test/sim/native/sim_env.h test/unit/sim/gcn_machine.h test/lib/gcn_listing.h \
+$(GCN_UNITS): $(BUILD)/unit/%: %.c $(GCN_SOURCES) test/sim/native/sim_env.h test/unit/sim/gcn_machine.h $(wildcard test/lib/*.h) test/lib/tests.c \
 		$(wildcard test/gpu/gcn/*.h)
-	$(CC) $(FLAGS) $(CFLAGS) -Itest/sim/native -Itest/gpu/gcn -Itest/lib -o $@ $< $(GCN_SOURCES) -lcmocka -lm
+	$(CC) $(FLAGS) $(CFLAGS) -Itest/sim/native -Itest/gpu/gcn -Itest/lib -o $@ $< test/lib/tests.c $(GCN_SOURCES) -lcmocka -lm
 
 # Of the tool, a test has the file that it tests.
 $(BUILD)/unit/test_foresee: CPPFLAGS += -Itools

@@ -42,7 +42,9 @@ static int begin(void **state)
 	return unit_begin(state);
 }
 
-static void the_descriptor_is_of_version_0_2_and_has_every_hook(void **state)
+#define TEST(name) TEST_WITH(name, begin, unit_end)
+
+TEST(the_descriptor_is_of_version_0_2_and_has_every_hook)
 {
 	static const unsigned int hooks[] = {
 		HOOK_DUMP_EXT_FILE,  HOOK_RESTORE_EXT_FILE,    HOOK_HANDLE_DEVICE_VMA,
@@ -50,7 +52,6 @@ static void the_descriptor_is_of_version_0_2_and_has_every_hook(void **state)
 		HOOK_RESTORE_INIT,   HOOK_DUMP_DEVICES_LATE,   HOOK_DUMP_FINISH,
 	};
 
-	(void)state;
 	assert_string_equal(CR_PLUGIN_DESC.name, "amdgpu_plugin");
 	assert_int_equal(CR_PLUGIN_DESC.version, 0x200);
 	assert_non_null(CR_PLUGIN_DESC.init);
@@ -64,9 +65,8 @@ static void the_descriptor_is_of_version_0_2_and_has_every_hook(void **state)
 }
 
 /* The offsets that CRIU uses on 64-bit machines. */
-static void the_descriptor_is_laid_out_as_criu_reads_it(void **state)
+TEST(the_descriptor_is_laid_out_as_criu_reads_it)
 {
-	(void)state;
 	assert_int_equal(offsetof(struct criu_plugin_desc, init), 8);
 	assert_int_equal(offsetof(struct criu_plugin_desc, exit), 16);
 	assert_int_equal(offsetof(struct criu_plugin_desc, version), 24);
@@ -103,11 +103,10 @@ static void open_foreign(struct foreign_file files[static 9])
 		assert_true(files[i].fd >= 0);
 }
 
-static void a_dump_does_not_handle_foreign_files(void **state)
+TEST(a_dump_does_not_handle_foreign_files)
 {
 	struct foreign_file files[9];
 
-	(void)state;
 	open_foreign(files);
 	for (int stage = STAGE_DUMP; stage <= STAGE_PRE_DUMP; stage++) {
 		assert_int_equal(CR_PLUGIN_DESC.init(stage), 0);
@@ -133,7 +132,7 @@ static void a_dump_does_not_handle_foreign_files(void **state)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void a_restore_does_not_handle_foreign_files(void **state)
+TEST(a_restore_does_not_handle_foreign_files)
 {
 	static const char *const paths[] = {
 		"/dev/null", "/dev/kfd", "/dev/dri/renderD128",
@@ -142,7 +141,6 @@ static void a_restore_does_not_handle_foreign_files(void **state)
 	uint64_t offset = 42;
 	int fd = 43;
 
-	(void)state;
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
 	assert_int_equal(HOOK(restore_init, HOOK_RESTORE_INIT)(), -ENOTSUP);
 	assert_int_equal(HOOK(restore_ext_file, HOOK_RESTORE_EXT_FILE)(7), -ENOTSUP);
@@ -160,11 +158,10 @@ static void a_restore_does_not_handle_foreign_files(void **state)
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 0);
 }
 
-static void a_dump_without_gpu_has_nothing_to_finish(void **state)
+TEST(a_dump_without_gpu_has_nothing_to_finish)
 {
 	static const int results[] = { 0, -1, -ENOSPC };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
 		assert_int_equal(CR_PLUGIN_DESC.init(STAGE_DUMP), 0);
 		assert_int_equal(HOOK(dump_devices_late, HOOK_DUMP_DEVICES_LATE)(getpid()),
@@ -176,9 +173,8 @@ static void a_dump_without_gpu_has_nothing_to_finish(void **state)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void a_restore_does_not_handle_images_of_other_plugins(void **state)
+TEST(a_restore_does_not_handle_images_of_other_plugins)
 {
-	(void)state;
 	unit_print("amdgpu-kfd-8.img", "not 7");
 	unit_print("ext-files-7.img", "theirs");
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
@@ -186,11 +182,10 @@ static void a_restore_does_not_handle_images_of_other_plugins(void **state)
 	CR_PLUGIN_DESC.exit(STAGE_RESTORE, 0);
 }
 
-static void a_damaged_image_is_an_error_and_not_foreign(void **state)
+TEST(a_damaged_image_is_an_error_and_not_foreign)
 {
 	static const char *const names[] = { "amdgpu-kfd-7.img", "amdgpu-renderD-7.img" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		int ret;
 
@@ -205,9 +200,8 @@ static void a_damaged_image_is_an_error_and_not_foreign(void **state)
 	}
 }
 
-static void only_a_restore_reads_the_inventory(void **state)
+TEST(only_a_restore_reads_the_inventory)
 {
-	(void)state;
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_DUMP), 0);
 	CR_PLUGIN_DESC.exit(STAGE_DUMP, 0);
 	assert_int_equal(unit_criu()->claims, 0);
@@ -217,9 +211,8 @@ static void only_a_restore_reads_the_inventory(void **state)
 	assert_string_equal(unit_criu()->name, "amdgpu_plugin");
 }
 
-static void an_invalid_option_fails_the_load_of_the_plugin(void **state)
+TEST(an_invalid_option_fails_the_load_of_the_plugin)
 {
-	(void)state;
 	for (int stage = STAGE_DUMP; stage <= STAGE_RESTORE; stage++) {
 		unit_forget_lines();
 		assert_int_equal(setenv("KFD_NUMA_CHECK", "perhaps", 1), 0);
@@ -270,7 +263,7 @@ static void run(char *text, size_t size, const char *format, ...)
 }
 
 /* The table sizes of CRIU in Debian, and sizes that no CRIU has. */
-static void the_plugin_has_the_hooks_of_each_criu(void **state)
+TEST(the_plugin_has_the_hooks_of_each_criu)
 {
 	static const struct {
 		const char *host;
@@ -291,7 +284,6 @@ static void the_plugin_has_the_hooks_of_each_criu(void **state)
 		  "hooks 10\ninit 0\nretry argument left alone\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *program = unit_path("host");
 		char text[4096];
@@ -309,11 +301,10 @@ static void the_plugin_has_the_hooks_of_each_criu(void **state)
 	}
 }
 
-static void the_plugin_exports_only_its_descriptor(void **state)
+TEST(the_plugin_exports_only_its_descriptor)
 {
 	char text[65536];
 
-	(void)state;
 	run(text, sizeof(text),
 	    "nm -D --defined-only --format=posix %s | sed 's/ .*//; /^__odr_asan/d'",
 	    plugin_file());
@@ -321,7 +312,7 @@ static void the_plugin_exports_only_its_descriptor(void **state)
 }
 
 /* dlopen() binds functions lazily, but fails if CRIU lacks a variable. */
-static void the_plugin_imports_functions_of_criu_and_no_variables(void **state)
+TEST(the_plugin_imports_functions_of_criu_and_no_variables)
 {
 	static const char *const wanted[] = { "criu_get_image_dir", "fdstore_add",
 					      "fdstore_get",        "find_unused_fd_pid",
@@ -329,7 +320,6 @@ static void the_plugin_imports_functions_of_criu_and_no_variables(void **state)
 	size_t num_wanted = 0;
 	char text[65536];
 
-	(void)state;
 	run(text, sizeof(text), "readelf -rW %s | awk '$3 ~ /COPY/'", plugin_file());
 	assert_string_equal(text, "");
 	run(text, sizeof(text),
@@ -358,11 +348,10 @@ static void the_plugin_imports_functions_of_criu_and_no_variables(void **state)
 #define IS_OPTIMIZED false
 #endif
 
-static void the_plugin_is_hardened(void **state)
+TEST(the_plugin_is_hardened)
 {
 	char text[65536];
 
-	(void)state;
 	run(text, sizeof(text), "readelf -lW %s | awk '$1 == \"GNU_RELRO\" { print $1 }'",
 	    plugin_file());
 	assert_string_equal(text, "GNU_RELRO\n");
@@ -382,11 +371,10 @@ static void the_plugin_is_hardened(void **state)
 }
 
 /* Checked variants such as __read_chk() would bypass the calls that tests replace. */
-static void the_plugin_calls_no_checked_variant_of_a_replaced_call(void **state)
+TEST(the_plugin_calls_no_checked_variant_of_a_replaced_call)
 {
 	char text[65536];
 
-	(void)state;
 	run(text, sizeof(text),
 	    "nm -D --undefined-only --format=posix %s | sed 's/[@ ].*//' |"
 	    " sed '/^__asan_/d' | grep -E '_chk$|_2$' | grep -vE '^__(v?s?n?printf|mem[a-z]+|st[rp][a-z]+)_chk$' || :",
@@ -395,11 +383,10 @@ static void the_plugin_calls_no_checked_variant_of_a_replaced_call(void **state)
 }
 
 /* README.md lists them for packagers. */
-static void the_plugin_needs_three_libraries_and_glibc_2_34(void **state)
+TEST(the_plugin_needs_three_libraries_and_glibc_2_34)
 {
 	char text[65536];
 
-	(void)state;
 	run(text, sizeof(text),
 	    "readelf -dW %s | sed -n 's/.*NEEDED.*\\[\\(.*\\)\\]/\\1/p' |"
 	    " grep -vE '^lib([a-z]san|ubsan)\\.|^ld-linux' | sort",
@@ -421,9 +408,8 @@ static void keep_line(const char *line)
 }
 
 /* crun and runc select lines of CRIU's log by their prefixes. */
-static void log_lines_have_the_prefixes_of_criu(void **state)
+TEST(log_lines_have_the_prefixes_of_criu)
 {
-	(void)state;
 	unit_criu()->printed = keep_line;
 	assert_int_equal(log_error(-EIO, "kfd %d: cannot save", 7), -EIO);
 	assert_string_equal(last_line,
@@ -436,30 +422,4 @@ static void log_lines_have_the_prefixes_of_criu(void **state)
 	assert_string_equal(last_line, "amdgpu_plugin: kfd 7: saved\n");
 	log_debug("kfd 7: saves");
 	assert_string_equal(last_line, "amdgpu_plugin: kfd 7: saves\n");
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_descriptor_is_of_version_0_2_and_has_every_hook),
-		TEST(the_descriptor_is_laid_out_as_criu_reads_it),
-		TEST(a_dump_does_not_handle_foreign_files),
-		TEST(a_restore_does_not_handle_foreign_files),
-		TEST(a_dump_without_gpu_has_nothing_to_finish),
-		TEST(a_restore_does_not_handle_images_of_other_plugins),
-		TEST(a_damaged_image_is_an_error_and_not_foreign),
-		TEST(only_a_restore_reads_the_inventory),
-		TEST(an_invalid_option_fails_the_load_of_the_plugin),
-		TEST(log_lines_have_the_prefixes_of_criu),
-		TEST(the_plugin_has_the_hooks_of_each_criu),
-		TEST(the_plugin_exports_only_its_descriptor),
-		TEST(the_plugin_imports_functions_of_criu_and_no_variables),
-		TEST(the_plugin_is_hardened),
-		TEST(the_plugin_calls_no_checked_variant_of_a_replaced_call),
-		TEST(the_plugin_needs_three_libraries_and_glibc_2_34),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,20 +83,18 @@ static void write_cpu_and_two_gpus(void)
 	write_gpu(2, 0x22);
 }
 
-static void a_machine_without_kfd_has_no_topology(void **state)
+UNIT_TEST(a_machine_without_kfd_has_no_topology)
 {
 	struct topology topology = { .num_nodes = 42 };
 
-	(void)state;
 	assert_int_equal(topology_read(unit_path("missing"), &topology), -ENOENT);
 	assert_int_equal(topology.num_nodes, 42);
 }
 
-static void a_topology_without_nodes_is_empty(void **state)
+UNIT_TEST(a_topology_without_nodes_is_empty)
 {
 	struct topology topology;
 
-	(void)state;
 	read_machine(&topology);
 	assert_int_equal(topology.num_nodes, 0);
 	assert_int_equal(topology_count_gpus(&topology), 0);
@@ -104,14 +102,13 @@ static void a_topology_without_nodes_is_empty(void **state)
 }
 
 /* Ignored nodes have positions, too. */
-static void nodes_are_sorted_and_have_their_position_in_the_listing(void **state)
+UNIT_TEST(nodes_are_sorted_and_have_their_position_in_the_listing)
 {
 	struct topology topology;
 	struct dirent *entry;
 	uint32_t position = 0;
 	DIR *stream;
 
-	(void)state;
 	write_cpu(12);
 	write_gpu(3, 0x33);
 	write_cpu(0);
@@ -142,14 +139,13 @@ static void nodes_are_sorted_and_have_their_position_in_the_listing(void **state
 	((uint32_t)(strlen(#name) * 1000 + (unsigned char)#name[0] + \
 		    (unsigned char)#name[sizeof(#name) - 3]))
 
-static void each_property_is_read_by_its_name(void **state)
+UNIT_TEST(each_property_is_read_by_its_name)
 {
 	const struct topology_node *node;
 	struct topology topology;
 	char text[4096];
 	size_t used = 0;
 
-	(void)state;
 	write_cpu(0);
 	write_gpu(1, 0x11);
 #define PRINT(name, type)                                                                          \
@@ -168,11 +164,10 @@ static void each_property_is_read_by_its_name(void **state)
 	topology_done(&topology);
 }
 
-static void large_values_keep_all_bits(void **state)
+UNIT_TEST(large_values_keep_all_bits)
 {
 	struct topology topology;
 
-	(void)state;
 	write_gpu(1, 0x11);
 	write_bank(1, 0, 1, 0xffffffffff000ULL);
 	unit_print("nodes/1/properties",
@@ -186,11 +181,10 @@ static void large_values_keep_all_bits(void **state)
 	topology_done(&topology);
 }
 
-static void missing_properties_are_0_and_unknown_ones_are_ignored(void **state)
+UNIT_TEST(missing_properties_are_0_and_unknown_ones_are_ignored)
 {
 	struct topology topology;
 
-	(void)state;
 	write_gpu(1, 0x11);
 	unit_print("nodes/1/properties", "simd_count 8\nfrom_the_future 99999999999\n");
 	read_machine(&topology);
@@ -201,13 +195,12 @@ static void missing_properties_are_0_and_unknown_ones_are_ignored(void **state)
 	topology_done(&topology);
 }
 
-static void nodes_are_in_ascending_order(void **state)
+UNIT_TEST(nodes_are_in_ascending_order)
 {
 	static const unsigned int made[] = { 11, 2, 30, 0, 7, 100, 1 };
 	static const unsigned int expected[] = { 0, 1, 2, 7, 11, 30, 100 };
 	struct topology topology;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
 		write_gpu(made[i], 0x100 + made[i]);
 	read_machine(&topology);
@@ -219,11 +212,10 @@ static void nodes_are_in_ascending_order(void **state)
 	topology_done(&topology);
 }
 
-static void only_numeric_names_are_nodes(void **state)
+UNIT_TEST(only_numeric_names_are_nodes)
 {
 	struct topology topology;
 
-	(void)state;
 	write_gpu(1, 0x11);
 	unit_print("nodes/readme", "hello\n");
 	unit_print("nodes/2x/gpu_id", "5\n");
@@ -235,11 +227,10 @@ static void only_numeric_names_are_nodes(void **state)
 }
 
 /* A device cgroup fails the read of gpu_id. A read of a directory fails on any file system. */
-static void a_hidden_gpu_is_ignored(void **state)
+UNIT_TEST(a_hidden_gpu_is_ignored)
 {
 	struct topology topology;
 
-	(void)state;
 	write_cpu_and_two_gpus();
 	write_link(1, 1, LINK_XGMI, 2, 15);
 	assert_int_equal(remove(unit_path("nodes/2/gpu_id")), 0);
@@ -252,43 +243,38 @@ static void a_hidden_gpu_is_ignored(void **state)
 	topology_done(&topology);
 }
 
-static void a_node_without_gpu_id_is_ignored(void **state)
+UNIT_TEST(a_node_without_gpu_id_is_ignored)
 {
-	(void)state;
 	write_cpu_and_two_gpus();
 	assert_int_equal(remove(unit_path("nodes/2/gpu_id")), 0);
 	assert_node_2_is_ignored();
 }
 
-static void a_gpu_that_is_not_initialised_is_ignored(void **state)
+UNIT_TEST(a_gpu_that_is_not_initialised_is_ignored)
 {
-	(void)state;
 	write_cpu_and_two_gpus();
 	unit_print("nodes/2/gpu_id", "0\n");
 	unit_print("nodes/2/properties", "cpu_cores_count 0\nsimd_count 256\n");
 	assert_node_2_is_ignored();
 }
 
-static void a_gpu_without_vram_bank_is_ignored(void **state)
+UNIT_TEST(a_gpu_without_vram_bank_is_ignored)
 {
-	(void)state;
 	write_cpu_and_two_gpus();
 	write_bank(2, 0, 0, 1 << 30);
 	assert_node_2_is_ignored();
 	assert_logged("node 2", "VRAM");
 }
 
-static void a_gpu_with_an_empty_vram_bank_is_ignored(void **state)
+UNIT_TEST(a_gpu_with_an_empty_vram_bank_is_ignored)
 {
-	(void)state;
 	write_cpu_and_two_gpus();
 	write_bank(2, 0, 1, 0);
 	assert_node_2_is_ignored();
 }
 
-static void a_gpu_without_banks_at_all_is_ignored(void **state)
+UNIT_TEST(a_gpu_without_banks_at_all_is_ignored)
 {
-	(void)state;
 	write_cpu_and_two_gpus();
 	assert_int_equal(remove(unit_path("nodes/2/mem_banks/0/properties")), 0);
 	assert_int_equal(remove(unit_path("nodes/2/mem_banks/0")), 0);
@@ -296,11 +282,10 @@ static void a_gpu_without_banks_at_all_is_ignored(void **state)
 	assert_node_2_is_ignored();
 }
 
-static void the_vram_bank_is_found_among_others(void **state)
+UNIT_TEST(the_vram_bank_is_found_among_others)
 {
 	struct topology topology;
 
-	(void)state;
 	write_gpu(1, 0x11);
 	write_bank(1, 0, 4, 65536);
 	write_bank(1, 1, 1, 123 << 20);
@@ -311,7 +296,7 @@ static void the_vram_bank_is_found_among_others(void **state)
 	topology_done(&topology);
 }
 
-static void a_node_with_a_file_that_does_not_parse_is_ignored(void **state)
+UNIT_TEST(a_node_with_a_file_that_does_not_parse_is_ignored)
 {
 	static const struct {
 		const char *file;
@@ -337,7 +322,6 @@ static void a_node_with_a_file_that_does_not_parse_is_ignored(void **state)
 		{ "gpu_id", "4294967296\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char path[128];
 
@@ -350,7 +334,7 @@ static void a_node_with_a_file_that_does_not_parse_is_ignored(void **state)
 	}
 }
 
-static void a_node_without_properties_file_is_ignored(void **state)
+UNIT_TEST(a_node_without_properties_file_is_ignored)
 {
 	static const char *const files[] = {
 		"nodes/2/properties",
@@ -358,7 +342,6 @@ static void a_node_without_properties_file_is_ignored(void **state)
 		"nodes/2/io_links/0/properties",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		write_cpu_and_two_gpus();
 		assert_int_equal(remove(unit_path("%s", files[i])), 0);
@@ -367,12 +350,11 @@ static void a_node_without_properties_file_is_ignored(void **state)
 	}
 }
 
-static void a_node_with_a_binary_or_huge_file_is_ignored(void **state)
+UNIT_TEST(a_node_with_a_binary_or_huge_file_is_ignored)
 {
 	const size_t size = 4 << 20;
 	char *huge = malloc(size);
 
-	(void)state;
 	assert_non_null(huge);
 	write_cpu_and_two_gpus();
 	unit_write("nodes/2/properties", "simd_count 4\0\xff\xfe\n", 17);
@@ -392,11 +374,10 @@ static void a_node_with_a_binary_or_huge_file_is_ignored(void **state)
 }
 
 /* All properties are 0. */
-static void an_empty_properties_file_is_a_node_without_properties(void **state)
+UNIT_TEST(an_empty_properties_file_is_a_node_without_properties)
 {
 	struct topology topology;
 
-	(void)state;
 	write_gpu(1, 0x11);
 	unit_print("nodes/1/properties", "%s", "");
 	read_machine(&topology);
@@ -405,12 +386,11 @@ static void an_empty_properties_file_is_a_node_without_properties(void **state)
 	topology_done(&topology);
 }
 
-static void links_are_read_with_type_target_and_weight(void **state)
+UNIT_TEST(links_are_read_with_type_target_and_weight)
 {
 	const struct topology_node *node;
 	struct topology topology;
 
-	(void)state;
 	write_cpu_and_two_gpus();
 	write_link(1, 10, LINK_PCIE, 7, 40);
 	write_link(1, 2, LINK_XGMI, 2, 15);
@@ -430,7 +410,7 @@ static void links_are_read_with_type_target_and_weight(void **state)
 
 /* Linux stores the number of a partition in the bits of the function, AMD's drivers of 2024 in bits
  * 28 to 31. */
-static void partitions_have_one_location_with_each_driver(void **state)
+UNIT_TEST(partitions_have_one_location_with_each_driver)
 {
 	static const struct {
 		unsigned int property;
@@ -442,7 +422,6 @@ static void partitions_have_one_location_with_each_driver(void **state)
 		{ 0x70006300, 0x6307 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct topology topology;
 
@@ -456,11 +435,10 @@ static void partitions_have_one_location_with_each_driver(void **state)
 	}
 }
 
-static void a_memory_node_is_not_called_a_gpu(void **state)
+UNIT_TEST(a_memory_node_is_not_called_a_gpu)
 {
 	struct topology topology;
 
-	(void)state;
 	write_cpu(0);
 	unit_print("nodes/1/gpu_id", "0\n");
 	unit_print("nodes/1/properties", "mem_banks_count 1\n");
@@ -470,12 +448,11 @@ static void a_memory_node_is_not_called_a_gpu(void **state)
 	topology_done(&topology);
 }
 
-static void lookups_find_nodes_by_each_id(void **state)
+UNIT_TEST(lookups_find_nodes_by_each_id)
 {
 	struct topology topology = { 0 };
 	struct topology_node *node;
 
-	(void)state;
 	node = topology_add(&topology);
 	node->cpu_cores_count = 4;
 	for (uint32_t i = 1; i <= 2; i++) {
@@ -499,7 +476,7 @@ static void lookups_find_nodes_by_each_id(void **state)
 	topology_done(&topology);
 }
 
-static void captured_machines_are_read_completely(void **state)
+UNIT_TEST(captured_machines_are_read_completely)
 {
 	static const struct {
 		const char *name;
@@ -515,7 +492,6 @@ static void captured_machines_are_read_completely(void **state)
 		{ "eight-other", 2, 8, 40211, 137, 4 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
 		const struct topology_node *node;
 		struct topology topology;
@@ -535,36 +511,4 @@ static void captured_machines_are_read_completely(void **state)
 		topology_done(&topology);
 	}
 	assert_int_equal(unit_count_lines("left out"), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_machine_without_kfd_has_no_topology),
-		UNIT_TEST(a_topology_without_nodes_is_empty),
-		UNIT_TEST(nodes_are_sorted_and_have_their_position_in_the_listing),
-		UNIT_TEST(each_property_is_read_by_its_name),
-		UNIT_TEST(large_values_keep_all_bits),
-		UNIT_TEST(missing_properties_are_0_and_unknown_ones_are_ignored),
-		UNIT_TEST(nodes_are_in_ascending_order),
-		UNIT_TEST(only_numeric_names_are_nodes),
-		UNIT_TEST(a_hidden_gpu_is_ignored),
-		UNIT_TEST(a_node_without_gpu_id_is_ignored),
-		UNIT_TEST(a_gpu_that_is_not_initialised_is_ignored),
-		UNIT_TEST(a_gpu_without_vram_bank_is_ignored),
-		UNIT_TEST(a_gpu_with_an_empty_vram_bank_is_ignored),
-		UNIT_TEST(a_gpu_without_banks_at_all_is_ignored),
-		UNIT_TEST(the_vram_bank_is_found_among_others),
-		UNIT_TEST(a_node_with_a_file_that_does_not_parse_is_ignored),
-		UNIT_TEST(a_node_without_properties_file_is_ignored),
-		UNIT_TEST(a_node_with_a_binary_or_huge_file_is_ignored),
-		UNIT_TEST(an_empty_properties_file_is_a_node_without_properties),
-		UNIT_TEST(links_are_read_with_type_target_and_weight),
-		UNIT_TEST(partitions_have_one_location_with_each_driver),
-		UNIT_TEST(a_memory_node_is_not_called_a_gpu),
-		UNIT_TEST(lookups_find_nodes_by_each_id),
-		UNIT_TEST(captured_machines_are_read_completely),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 
 #include "amdgpu_plugin_util.h"
 
-static void switches_are_0_1_no_and_yes_in_any_case(void **state)
+UNIT_TEST(switches_are_0_1_no_and_yes_in_any_case)
 {
 	static const struct {
 		const char *text;
@@ -33,7 +33,6 @@ static void switches_are_0_1_no_and_yes_in_any_case(void **state)
 		{ "on", -EINVAL, false }, { "yes!", -EINVAL, false }, { "n", -EINVAL, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		bool on = !cases[i].on;
 
@@ -46,7 +45,7 @@ static void switches_are_0_1_no_and_yes_in_any_case(void **state)
 	}
 }
 
-static void sizes_are_decimal_with_k_m_or_g(void **state)
+UNIT_TEST(sizes_are_decimal_with_k_m_or_g)
 {
 	static const struct {
 		const char *text;
@@ -84,7 +83,6 @@ static void sizes_are_decimal_with_k_m_or_g(void **state)
 		{ "ten", -EINVAL, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint64_t bytes = 42;
 
@@ -94,7 +92,7 @@ static void sizes_are_decimal_with_k_m_or_g(void **state)
 	}
 }
 
-static void pci_addresses_are_read_as_they_are_printed(void **state)
+UNIT_TEST(pci_addresses_are_read_as_they_are_printed)
 {
 	static const struct {
 		struct pci_slot slot;
@@ -111,7 +109,6 @@ static void pci_addresses_are_read_as_they_are_printed(void **state)
 		"63:00.0.1", "1:0000:63:00.0", "100000000:63:00.0",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct pci_slot slot = { 1, 1 };
 		char text[PCI_SLOT_TEXT];
@@ -129,22 +126,20 @@ static void pci_addresses_are_read_as_they_are_printed(void **state)
 	}
 }
 
-static void an_address_without_domain_is_of_domain_0(void **state)
+UNIT_TEST(an_address_without_domain_is_of_domain_0)
 {
 	struct pci_slot slot = { 1, 1 };
 
-	(void)state;
 	assert_int_equal(pci_slot_parse("63:1f.1", &slot), 0);
 	assert_int_equal(slot.domain, 0);
 	assert_int_equal(slot.location, 0x63f9);
 }
 
-static void reading_gives_all_bytes_or_an_error(void **state)
+UNIT_TEST(reading_gives_all_bytes_or_an_error)
 {
 	char buffer[8] = "";
 	int fd;
 
-	(void)state;
 	unit_write("file", "0123456789", 10);
 	fd = open(unit_path("file"), O_RDONLY | O_CLOEXEC);
 	assert_int_equal(pread_full(fd, buffer, 4, 3), 0);
@@ -156,13 +151,12 @@ static void reading_gives_all_bytes_or_an_error(void **state)
 	assert_int_equal(pread_full(fd, buffer, 1, 0), -EBADF);
 }
 
-static void writing_moves_all_bytes_or_is_an_error(void **state)
+UNIT_TEST(writing_moves_all_bytes_or_is_an_error)
 {
 	size_t size;
 	uint8_t *bytes;
 	int fd;
 
-	(void)state;
 	fd = open(unit_path("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(pwrite_full(fd, "abcd", 4, 2), 0);
 	assert_int_equal(pwrite_full(fd, "", 0, 50), 0);
@@ -174,11 +168,10 @@ static void writing_moves_all_bytes_or_is_an_error(void **state)
 	assert_int_equal(pwrite_full(fd, "x", 1, 0), -EBADF);
 }
 
-static void a_write_to_a_full_disk_is_an_error(void **state)
+UNIT_TEST(a_write_to_a_full_disk_is_an_error)
 {
 	int fd, ret;
 
-	(void)state;
 	fd = open(unit_path("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	unit_limit_files(2);
 	ret = pwrite_full(fd, "abcd", 4, 0);
@@ -187,12 +180,11 @@ static void a_write_to_a_full_disk_is_an_error(void **state)
 	assert_int_equal(ret, -EFBIG);
 }
 
-static void duplicates_are_high_and_do_not_survive_exec(void **state)
+UNIT_TEST(duplicates_are_high_and_do_not_survive_exec)
 {
 	int fd = open("/dev/null", O_RDONLY);
 	int copy = fd_dup_above(fd, 300);
 
-	(void)state;
 	assert_true(copy >= 300);
 	assert_true(fcntl(copy, F_GETFD) & FD_CLOEXEC);
 	assert_true(fcntl(fd, F_GETFD) >= 0);
@@ -201,12 +193,11 @@ static void duplicates_are_high_and_do_not_survive_exec(void **state)
 	assert_int_equal(fd_dup_above(fd, 300), -EBADF);
 }
 
-static void moving_up_closes_the_old_number(void **state)
+UNIT_TEST(moving_up_closes_the_old_number)
 {
 	int old = open("/dev/null", O_RDONLY);
 	int fd = old;
 
-	(void)state;
 	assert_int_equal(fd_move_up(&fd, 300), 0);
 	assert_true(fd >= 300);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
@@ -214,12 +205,11 @@ static void moving_up_closes_the_old_number(void **state)
 	(void)close(fd);
 }
 
-static void moving_up_beyond_the_limit_leaves_the_descriptor(void **state)
+UNIT_TEST(moving_up_beyond_the_limit_leaves_the_descriptor)
 {
 	int old = open("/dev/null", O_RDONLY);
 	int fd = old;
 
-	(void)state;
 	assert_true(fd_move_up(&fd, 1 << 30) < 0);
 	assert_int_equal(fd, old);
 	assert_true(fcntl(fd, F_GETFD) >= 0);
@@ -301,35 +291,31 @@ static int leave_a_limit_that_is_high_enough(void)
 	return getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur != 2048 ? 2 : 0;
 }
 
-static void the_limit_of_descriptors_is_raised_and_restored(void **state)
+UNIT_TEST(the_limit_of_descriptors_is_raised_and_restored)
 {
-	(void)state;
 	assert_int_equal(in_child(raise_and_restore), 0);
 	assert_int_equal(in_child(leave_a_limit_that_is_high_enough), 0);
 }
 
-static void root_raises_the_hard_limit(void **state)
+UNIT_TEST(root_raises_the_hard_limit)
 {
 	int ret;
 
-	(void)state;
 	ret = in_child(raise_the_hard_limit);
 	if (ret == NOT_ALLOWED)
 		skip();
 	assert_int_equal(ret, 0);
 }
 
-static void other_users_raise_the_limit_to_the_hard_limit(void **state)
+UNIT_TEST(other_users_raise_the_limit_to_the_hard_limit)
 {
-	(void)state;
 	assert_int_equal(in_child(raise_to_the_hard_limit), 0);
 }
 
-static void an_ioctl_that_fails_gives_its_errno(void **state)
+UNIT_TEST(an_ioctl_that_fails_gives_its_errno)
 {
 	int pipes[2], waiting = -1;
 
-	(void)state;
 	assert_int_equal(pipe(pipes), 0);
 	assert_int_equal(write(pipes[1], "abc", 3), 3);
 	assert_int_equal(xioctl(pipes[0], FIONREAD, &waiting), 0);
@@ -340,14 +326,13 @@ static void an_ioctl_that_fails_gives_its_errno(void **state)
 	assert_int_equal(xioctl(pipes[0], FIONREAD, &waiting), -EBADF);
 }
 
-static void taken_descriptors_and_pointers_are_not_cleaned_up(void **state)
+UNIT_TEST(taken_descriptors_and_pointers_are_not_cleaned_up)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	char *memory = malloc(1);
 	int taken_fd = take_fd(&fd);
 	char *taken = take_ptr(&memory);
 
-	(void)state;
 	assert_int_equal(fd, -1);
 	assert_null(memory);
 	fd_close(&fd);
@@ -358,11 +343,10 @@ static void taken_descriptors_and_pointers_are_not_cleaned_up(void **state)
 	cleanup_free(&taken);
 }
 
-static void closing_keeps_errno_and_leaves_no_descriptor(void **state)
+UNIT_TEST(closing_keeps_errno_and_leaves_no_descriptor)
 {
 	int closed = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	(void)close(closed);
 	errno = ENOSPC;
 	fd_close(&closed);
@@ -384,12 +368,11 @@ void *__wrap_realloc(void *memory, size_t size)
 }
 
 /* Moving an array for each element would take a time with the square of their number. */
-static void arrays_grow_by_what_is_appended(void **state)
+UNIT_TEST(arrays_grow_by_what_is_appended)
 {
 	_cleanup_free_ uint32_t *numbers = NULL;
 	size_t count = 0;
 
-	(void)state;
 	reallocations = 0;
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(array_append(&numbers, &count, sizeof(i), &i), 0);
@@ -400,12 +383,11 @@ static void arrays_grow_by_what_is_appended(void **state)
 		assert_int_equal(numbers[i], i);
 }
 
-static void an_array_too_large_for_memory_stays_as_it_was(void **state)
+UNIT_TEST(an_array_too_large_for_memory_stays_as_it_was)
 {
 	static uint32_t number;
 	uint32_t *numbers = &number;
 
-	(void)state;
 	assert_int_equal(array_grow(&numbers, SIZE_MAX / 2, sizeof(number)), -ENOMEM);
 	assert_ptr_equal(numbers, &number);
 }
@@ -438,11 +420,10 @@ static int abort_silently(void *argument)
 	return raise(SIGKILL);
 }
 
-static void a_child_gives_its_result_and_leaves_nothing(void **state)
+UNIT_TEST(a_child_gives_its_result_and_leaves_nothing)
 {
 	int results[] = { 0, -EINVAL, -ENOTRECOVERABLE }, next = dup(0), ret;
 
-	(void)state;
 	(void)close(next);
 	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
 		ret = 1;
@@ -458,11 +439,10 @@ static void a_child_gives_its_result_and_leaves_nothing(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
-static void a_child_that_dies_or_hangs_is_an_error(void **state)
+UNIT_TEST(a_child_that_dies_or_hangs_is_an_error)
 {
 	int ret = 1;
 
-	(void)state;
 	assert_int_equal(child_run(abort_silently, NULL, 5, &ret), -ECHILD);
 	assert_int_equal(child_run(wait_forever, NULL, 0, &ret), -ETIME);
 	assert_int_equal(ret, 1);
@@ -497,14 +477,13 @@ static void __attribute__((noreturn)) trace(struct traced_job *job)
 
 /* A tracee that was killed stays until its tracer has seen the end, as a job stays that sleeps in
  * the kernel. CRIU would wait for such a child, or take its end for that of a task. */
-static void a_job_that_cannot_be_ended_is_no_child(void **state)
+UNIT_TEST(a_job_that_cannot_be_ended_is_no_child)
 {
 	struct traced_job *job =
 		mmap(NULL, sizeof(*job), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int pipe_fds[2], ret = 1;
 	pid_t tracer, between;
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fds), 0);
 	between = fork();
 	if (!between) {
@@ -534,7 +513,7 @@ static int tell_pid_and_wait(void *argument)
 	wait_forever(NULL);
 }
 
-static void a_child_dies_with_its_parent(void **state)
+UNIT_TEST(a_child_dies_with_its_parent)
 {
 	pid_t *child = mmap(NULL, sizeof(*child), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -542,7 +521,6 @@ static void a_child_dies_with_its_parent(void **state)
 	pid_t parent = fork();
 	int ret;
 
-	(void)state;
 	if (!parent) {
 		(void)child_run(tell_pid_and_wait, child, 600, &ret);
 		_exit(0);
@@ -556,34 +534,4 @@ static void a_child_dies_with_its_parent(void **state)
 	assert_int_equal(poll(&end, 1, 20000), 1);
 	(void)close(end.fd);
 	(void)munmap(child, sizeof(*child));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(switches_are_0_1_no_and_yes_in_any_case),
-		UNIT_TEST(sizes_are_decimal_with_k_m_or_g),
-		UNIT_TEST(pci_addresses_are_read_as_they_are_printed),
-		UNIT_TEST(an_address_without_domain_is_of_domain_0),
-		UNIT_TEST(reading_gives_all_bytes_or_an_error),
-		UNIT_TEST(writing_moves_all_bytes_or_is_an_error),
-		UNIT_TEST(a_write_to_a_full_disk_is_an_error),
-		UNIT_TEST(duplicates_are_high_and_do_not_survive_exec),
-		UNIT_TEST(moving_up_closes_the_old_number),
-		UNIT_TEST(moving_up_beyond_the_limit_leaves_the_descriptor),
-		UNIT_TEST(the_limit_of_descriptors_is_raised_and_restored),
-		UNIT_TEST(root_raises_the_hard_limit),
-		UNIT_TEST(other_users_raise_the_limit_to_the_hard_limit),
-		UNIT_TEST(an_ioctl_that_fails_gives_its_errno),
-		UNIT_TEST(taken_descriptors_and_pointers_are_not_cleaned_up),
-		UNIT_TEST(closing_keeps_errno_and_leaves_no_descriptor),
-		UNIT_TEST(arrays_grow_by_what_is_appended),
-		UNIT_TEST(an_array_too_large_for_memory_stays_as_it_was),
-		UNIT_TEST(a_child_gives_its_result_and_leaves_nothing),
-		UNIT_TEST(a_child_that_dies_or_hangs_is_an_error),
-		UNIT_TEST(a_job_that_cannot_be_ended_is_no_child),
-		UNIT_TEST(a_child_dies_with_its_parent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static inline int command_setup(void **state)
 	return 0;
 }
 
-#define COMMAND_TEST(name) cmocka_unit_test_setup_teardown(name, command_setup, machine_teardown)
+#define COMMAND_TEST(name) TEST_WITH(name, command_setup, machine_teardown)
 
 #define COMMAND(...)                               \
 	command((const uint32_t[]){ __VA_ARGS__ }, \

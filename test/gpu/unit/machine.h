@@ -3,17 +3,12 @@
 #ifndef TEST_GPU_UNIT_MACHINE_H
 #define TEST_GPU_UNIT_MACHINE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
-
 #include "gpu.h"
 #include "regs.h"
+#include "tests.h"
 
 #define MACHINE_VRAM        (256ull << 20)
 #define MACHINE_GUEST       0x100000000ull /* physical address of the guest's memory */
@@ -148,7 +143,7 @@ static inline int machine_teardown(void **state)
 	return 0;
 }
 
-#define MACHINE_TEST(name) cmocka_unit_test_setup_teardown(name, machine_setup, machine_teardown)
+#define MACHINE_TEST(name) TEST_WITH(name, machine_setup, machine_teardown)
 
 /* Runs the queues until they wait or have ended; one call may take its turn's time before. */
 static inline int machine_run(void)

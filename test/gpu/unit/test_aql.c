@@ -73,8 +73,6 @@ static int setup(void **state)
 	return 0;
 }
 
-#define AQL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, machine_teardown)
-
 static void *packet(uint32_t index)
 {
 	return guest_page(RING + index * AQL_PACKET_BYTES);
@@ -134,11 +132,12 @@ static void assert_counted(void)
 	}
 }
 
-static void a_packet_that_is_complete_lowers_its_signal_and_sends_its_event(void **state)
+#define AQL_TEST(name) TEST_WITH(name, setup, machine_teardown)
+
+AQL_TEST(a_packet_that_is_complete_lowers_its_signal_and_sends_its_event)
 {
 	const uint32_t *entry = guest_page(MACHINE_IH_RING);
 
-	(void)state;
 	*signal_value() = 1;
 	*(uint64_t *)guest_page(SIGNAL + 16) = MAILBOX;
 	*(uint32_t *)guest_page(SIGNAL + 24) = 77;
@@ -153,9 +152,8 @@ static void a_packet_that_is_complete_lowers_its_signal_and_sends_its_event(void
 	assert_violations(0);
 }
 
-static void a_barrier_waits_for_its_signal(void **state)
+AQL_TEST(a_barrier_waits_for_its_signal)
 {
-	(void)state;
 	*signal_value() = 1;
 	put_barrier(0, BARRIER_AND, SIGNAL, 0);
 	assert_int_equal(ring(0), 1);
@@ -164,34 +162,30 @@ static void a_barrier_waits_for_its_signal(void **state)
 	assert_int_equal(*(uint64_t *)guest_page(RPTR), 1);
 }
 
-static void a_packet_that_is_not_valid_yet_is_waited_for(void **state)
+AQL_TEST(a_packet_that_is_not_valid_yet_is_waited_for)
 {
-	(void)state;
 	assert_int_equal(ring(0), 1);
 	put_barrier(0, BARRIER_OR, 0, 0);
 	assert_int_equal(machine_run(), -1);
 	assert_violations(0);
 }
 
-static void a_packet_of_an_unknown_type_is_a_violation(void **state)
+AQL_TEST(a_packet_of_an_unknown_type_is_a_violation)
 {
-	(void)state;
 	put_barrier(0, AGENT, 0, 0);
 	assert_int_equal(ring(0), -1);
 	assert_true(queue()->is_faulted);
 	assert_violations(1);
 }
 
-static void a_doorbell_more_than_a_ring_ahead_is_a_violation(void **state)
+AQL_TEST(a_doorbell_more_than_a_ring_ahead_is_a_violation)
 {
-	(void)state;
 	assert_int_equal(ring(RING_BYTES / AQL_PACKET_BYTES), -1);
 	assert_violations(1);
 }
 
-static void a_kernel_runs_to_its_end(void **state)
+AQL_TEST(a_kernel_runs_to_its_end)
 {
-	(void)state;
 	put_kernel(0);
 	assert_int_equal(ring(0), -1);
 	assert_counted();
@@ -201,9 +195,8 @@ static void a_kernel_runs_to_its_end(void **state)
 }
 
 /* Tests keep a kernel in its loop for minutes, on hosts whose processors have other work. */
-static void a_kernel_that_runs_for_long_rests_between_its_turns(void **state)
+AQL_TEST(a_kernel_that_runs_for_long_rests_between_its_turns)
 {
-	(void)state;
 	put_kernel(0);
 	((uint64_t *)guest_page(ARGUMENTS))[1] = UINT64_MAX;
 	assert_int_equal(ring(0), 1);
@@ -212,9 +205,8 @@ static void a_kernel_that_runs_for_long_rests_between_its_turns(void **state)
 	assert_violations(0);
 }
 
-static void a_kernel_that_faults_stops_its_queue(void **state)
+AQL_TEST(a_kernel_that_faults_stops_its_queue)
 {
-	(void)state;
 	put_kernel(0);
 	((uint64_t *)guest_page(ARGUMENTS))[0] = 1ull << 40;
 	assert_int_equal(ring(0), -1);
@@ -236,9 +228,8 @@ static void save_in_the_middle(void)
 	assert_true(mqd()->cp_hqd_wg_state_offset > STACK);
 }
 
-static void waves_leave_in_the_middle_and_come_back(void **state)
+AQL_TEST(waves_leave_in_the_middle_and_come_back)
 {
-	(void)state;
 	save_in_the_middle();
 	map_queue();
 	queue()->wptr = AQL_PACKET_BYTES;
@@ -249,30 +240,11 @@ static void waves_leave_in_the_middle_and_come_back(void **state)
 	assert_violations(0);
 }
 
-static void waves_that_were_changed_in_memory_are_lost(void **state)
+AQL_TEST(waves_that_were_changed_in_memory_are_lost)
 {
-	(void)state;
 	save_in_the_middle();
 	map_queue();
 	*(uint32_t *)guest_page(SAVE_AREA + STACK + 256) ^= 1;
 	assert_true(mqd_load_waves(machine.gpu, queue()) < 0);
 	assert_violations(1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		AQL_TEST(a_packet_that_is_complete_lowers_its_signal_and_sends_its_event),
-		AQL_TEST(a_barrier_waits_for_its_signal),
-		AQL_TEST(a_packet_that_is_not_valid_yet_is_waited_for),
-		AQL_TEST(a_packet_of_an_unknown_type_is_a_violation),
-		AQL_TEST(a_doorbell_more_than_a_ring_ahead_is_a_violation),
-		AQL_TEST(a_kernel_runs_to_its_end),
-		AQL_TEST(a_kernel_that_runs_for_long_rests_between_its_turns),
-		AQL_TEST(a_kernel_that_faults_stops_its_queue),
-		AQL_TEST(waves_leave_in_the_middle_and_come_back),
-		AQL_TEST(waves_that_were_changed_in_memory_are_lost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

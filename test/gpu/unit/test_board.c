@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "board.h"
+#include "tests.h"
 
 #define VRAM_BYTES (256ull << 20)
 
@@ -76,14 +72,13 @@ static int be_qemu(void)
 	return 0;
 }
 
-static void it_serves_until_the_last_gpu_is_disconnected(void **state)
+TEST_WITH(it_serves_until_the_last_gpu_is_disconnected, make_paths, remove_paths)
 {
 	const char *const sockets[] = { paths[0], paths[1] };
 	struct board board;
 	int status;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(board_init(&board, &asic_mi210, 2, VRAM_BYTES), 0);
 	assert_int_equal(board_listen(&board, sockets, paths[2]), 0);
 	pid = fork();
@@ -94,14 +89,4 @@ static void it_serves_until_the_last_gpu_is_disconnected(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	board_done(&board);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(it_serves_until_the_last_gpu_is_disconnected,
-						make_paths, remove_paths),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

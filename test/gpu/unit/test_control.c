@@ -28,9 +28,8 @@ static void add_user_queue(struct gpu *gpu, uint32_t doorbell)
 	gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT_MM) + 3] = 0x8001;
 }
 
-static void knobs_are_set(void **state)
+MACHINE_TEST(knobs_are_set)
 {
-	(void)state;
 	machine.gpu->sdma[1].busy_until_ns = UINT64_MAX;
 	assert_string_equal(ask("speed 1000"), "ok\n");
 	assert_int_equal(machine.gpu->copy_bytes_per_s, 1000);
@@ -42,14 +41,13 @@ static void knobs_are_set(void **state)
 	assert_true(machine.gpu->expects_reset);
 }
 
-static void wrong_commands_are_refused(void **state)
+MACHINE_TEST(wrong_commands_are_refused)
 {
 	static const char *const wrong[] = { "",         "spee 1",   "speed",      "speed x",
 					     "speed 1 ", "hang",     "hang maybe", "counters now",
 					     "fault",    "fault 0x", " speed 1" };
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (strncmp(ask(wrong[i]), "error: ", 7))
 			fail_msg("accepted: %s", wrong[i]);
@@ -57,9 +55,8 @@ static void wrong_commands_are_refused(void **state)
 	assert_false(machine.gpu->hangs);
 }
 
-static void counters_and_violations_are_told(void **state)
+MACHINE_TEST(counters_and_violations_are_told)
 {
-	(void)state;
 	machine.gpu->sdma[4].copied_bytes = 123;
 	report_violation(&machine.gpu->report, "first");
 	report_violation(&machine.gpu->report, "second %u", 2);
@@ -68,18 +65,16 @@ static void counters_and_violations_are_told(void **state)
 	assert_string_equal(ask("violations"), "2: first; second 2\n");
 }
 
-static void mapped_queues_are_listed(void **state)
+MACHINE_TEST(mapped_queues_are_listed)
 {
-	(void)state;
 	assert_string_equal(ask("queues"), "none\n");
 	add_user_queue(machine.gpu, 0x500);
 	assert_string_equal(ask("queues"),
 			    "sdma,gpu=0,pasid=32769,vmid=3,doorbell=0x500,read=0,written=0,idle\n");
 }
 
-static void a_queue_can_be_made_to_fault(void **state)
+MACHINE_TEST(a_queue_can_be_made_to_fault)
 {
-	(void)state;
 	add_user_queue(machine.gpu, 0x500);
 	assert_non_null(strstr(ask("fault 0x501"), "error: no such queue"));
 	assert_string_equal(ask("fault 0x500"), "ok\n");
@@ -88,12 +83,11 @@ static void a_queue_can_be_made_to_fault(void **state)
 }
 
 /* More queues than a line has room for: the answer still ends. */
-static void a_long_answer_is_cut(void **state)
+MACHINE_TEST(a_long_answer_is_cut)
 {
 	unsigned int i;
 	const char *answer;
 
-	(void)state;
 	for (i = 0; i < QUEUE_MAX - 1; i++)
 		add_user_queue(machine.gpu, i);
 	answer = ask("queues");
@@ -101,11 +95,10 @@ static void a_long_answer_is_cut(void **state)
 	assert_int_equal(answer[CONTROL_ANSWER - 2], '\n');
 }
 
-static void a_command_is_for_all_gpus_or_for_one(void **state)
+MACHINE_TEST(a_command_is_for_all_gpus_or_for_one)
 {
 	struct gpu *second = machine_add_gpu();
 
-	(void)state;
 	assert_string_equal(ask("speed 1000"), "ok\n");
 	assert_string_equal(ask("gpu 1 speed 5"), "ok\n");
 	assert_int_equal(machine.gpu->copy_bytes_per_s, 1000);
@@ -129,7 +122,7 @@ static void a_command_is_for_all_gpus_or_for_one(void **state)
 }
 
 /* The memory of the caller may have any content. */
-static void each_client_gets_an_answer_for_each_line(void **state)
+MACHINE_TEST(each_client_gets_an_answer_for_each_line)
 {
 	struct pollfd polled[CONTROL_FDS];
 	struct control control;
@@ -137,7 +130,6 @@ static void each_client_gets_an_answer_for_each_line(void **state)
 	int fds[2];
 	unsigned int i;
 
-	(void)state;
 	memset(&control, 0xa5, sizeof(control));
 	control_init(&control);
 	for (i = 0; i < CONTROL_CLIENTS; i++) {
@@ -160,20 +152,4 @@ static void each_client_gets_an_answer_for_each_line(void **state)
 		control_serve(&control, polled, &machine.hive);
 		assert_int_equal(control.clients[i].fd, -1);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		MACHINE_TEST(knobs_are_set),
-		MACHINE_TEST(wrong_commands_are_refused),
-		MACHINE_TEST(counters_and_violations_are_told),
-		MACHINE_TEST(mapped_queues_are_listed),
-		MACHINE_TEST(a_queue_can_be_made_to_fault),
-		MACHINE_TEST(a_long_answer_is_cut),
-		MACHINE_TEST(a_command_is_for_all_gpus_or_for_one),
-		MACHINE_TEST(each_client_gets_an_answer_for_each_line),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

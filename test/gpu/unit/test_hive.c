@@ -23,11 +23,10 @@ static uint32_t xgmi_register(const struct gpu *gpu, uint32_t reg)
 }
 
 /* What gfxhub_v1_1_get_xgmi_info() and mmhub_v1_7_get_fb_location() read. */
-static void the_registers_tell_the_node_and_the_size_of_the_hive(void **state)
+MACHINE_TEST(the_registers_tell_the_node_and_the_size_of_the_hive)
 {
 	struct gpu *second;
 
-	(void)state;
 	assert_int_equal(xgmi_register(machine.gpu, 0x978), 0);
 	assert_int_equal(machine.gpu->regs[REG(MMHUB, regMC_VM_FB_LOCATION_TOP)],
 			 (ASIC_FB_BASE + MACHINE_VRAM - 1) >> 24);
@@ -40,12 +39,11 @@ static void the_registers_tell_the_node_and_the_size_of_the_hive(void **state)
 			 (ASIC_FB_BASE + 3 * HIVE_SEGMENT_BYTES - 1) >> 24);
 }
 
-static void an_entry_reaches_the_memory_of_the_node_that_it_names(void **state)
+MACHINE_TEST(an_entry_reaches_the_memory_of_the_node_that_it_names)
 {
 	struct gpu *second = machine_add_gpu();
 	uint64_t root = new_directory(5);
 
-	(void)state;
 	*(uint32_t *)(machine.gpu->vram + AT) = 0x11;
 	*(uint32_t *)(second->vram + AT) = 0x22;
 	map_page(root, VA, AT | PTE_ALL);
@@ -58,11 +56,10 @@ static void an_entry_reaches_the_memory_of_the_node_that_it_names(void **state)
 	assert_violations(0);
 }
 
-static void vmid_0_reaches_the_memory_of_each_node(void **state)
+MACHINE_TEST(vmid_0_reaches_the_memory_of_each_node)
 {
 	struct gpu *second = machine_add_gpu();
 
-	(void)state;
 	*(uint32_t *)(machine.gpu->vram + AT) = 0x11;
 	*(uint32_t *)(second->vram + AT) = 0x22;
 	assert_int_equal(read32(second, &system_space, ASIC_FB_BASE + AT), 0x11);
@@ -74,11 +71,10 @@ static void vmid_0_reaches_the_memory_of_each_node(void **state)
 			 -EFAULT);
 }
 
-static void memory_that_no_node_has_is_a_violation(void **state)
+MACHINE_TEST(memory_that_no_node_has_is_a_violation)
 {
 	uint64_t root;
 
-	(void)state;
 	(void)machine_add_gpu();
 	root = new_directory(5);
 	map_page(root, VA, (HIVE_SEGMENT_BYTES + MACHINE_VRAM) | PTE_ALL);
@@ -89,27 +85,13 @@ static void memory_that_no_node_has_is_a_violation(void **state)
 	assert_violations(2);
 }
 
-static void a_page_table_in_the_memory_of_another_node_is_a_violation(void **state)
+MACHINE_TEST(a_page_table_in_the_memory_of_another_node_is_a_violation)
 {
 	uint64_t *table;
 
-	(void)state;
 	table = (uint64_t *)(machine_add_gpu()->vram + AT);
 	memory_set_directory(machine.gpu, 0, 5, (HIVE_SEGMENT_BYTES + AT) | 1);
 	*table = 1;
 	assert_int_equal(memory_write32(machine.gpu, &process_space, VA, 7), -EFAULT);
 	assert_violations(1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		MACHINE_TEST(the_registers_tell_the_node_and_the_size_of_the_hive),
-		MACHINE_TEST(an_entry_reaches_the_memory_of_the_node_that_it_names),
-		MACHINE_TEST(vmid_0_reaches_the_memory_of_each_node),
-		MACHINE_TEST(memory_that_no_node_has_is_a_violation),
-		MACHINE_TEST(a_page_table_in_the_memory_of_another_node_is_a_violation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,8 +119,6 @@ static int setup(void **state)
 	return 0;
 }
 
-#define HWS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, machine_teardown)
-
 static const struct queue *user_queue(uint32_t number)
 {
 	unsigned int i;
@@ -132,9 +130,10 @@ static const struct queue *user_queue(uint32_t number)
 	return NULL;
 }
 
-static void each_process_gets_a_vmid_with_its_directory_and_pasid(void **state)
+#define HWS_TEST(name) TEST_WITH(name, setup, machine_teardown)
+
+HWS_TEST(each_process_gets_a_vmid_with_its_directory_and_pasid)
 {
-	(void)state;
 	add_process(0x8001);
 	add_sdma_queue(0, 1);
 	add_process(0x8002);
@@ -151,9 +150,8 @@ static void each_process_gets_a_vmid_with_its_directory_and_pasid(void **state)
 	assert_violations(0);
 }
 
-static void a_queue_runs_what_was_rung_while_it_was_not_mapped(void **state)
+HWS_TEST(a_queue_runs_what_was_rung_while_it_was_not_mapped)
 {
-	(void)state;
 	add_process(0x8001);
 	add_sdma_queue(0, 0);
 	put_fence(0, 0x42);
@@ -163,9 +161,8 @@ static void a_queue_runs_what_was_rung_while_it_was_not_mapped(void **state)
 	assert_int_equal(fence_of(0), 0x42);
 }
 
-static void unmapping_leaves_the_pointers_in_the_descriptor(void **state)
+HWS_TEST(unmapping_leaves_the_pointers_in_the_descriptor)
 {
-	(void)state;
 	add_process(0x8001);
 	add_sdma_queue(0, 0);
 	put_fence(0, 1);
@@ -180,9 +177,8 @@ static void unmapping_leaves_the_pointers_in_the_descriptor(void **state)
 	assert_int_equal(*(uint64_t *)guest_page(FENCE), 0x1234);
 }
 
-static void a_queue_that_faulted_runs_again_when_it_is_mapped_anew(void **state)
+HWS_TEST(a_queue_that_faulted_runs_again_when_it_is_mapped_anew)
 {
-	(void)state;
 	add_process(0x8001);
 	add_sdma_queue(0, 0);
 	put_fence(0, 7);
@@ -198,11 +194,10 @@ static void a_queue_that_faulted_runs_again_when_it_is_mapped_anew(void **state)
 	assert_violations(0);
 }
 
-static void processes_that_are_too_many_for_the_vmids_take_turns(void **state)
+HWS_TEST(processes_that_are_too_many_for_the_vmids_take_turns)
 {
 	uint32_t number, mapped = 0, turn;
 
-	(void)state;
 	COMMAND(HEADER(PACKET3_SET_RESOURCES, 6), 0x18u | 1u << 29, 0, 0, 0, 0, 0, 0);
 	for (number = 0; number < 3; number++) {
 		add_process(0x8001 + number);
@@ -222,25 +217,10 @@ static void processes_that_are_too_many_for_the_vmids_take_turns(void **state)
 	assert_violations(0);
 }
 
-static void a_queue_without_a_process_is_a_violation(void **state)
+HWS_TEST(a_queue_without_a_process_is_a_violation)
 {
-	(void)state;
 	add_sdma_queue(0, 0);
 	end_list();
 	(void)run_commands();
 	assert_violations(2); /* the packet, and the RUN_LIST that failed by it */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		HWS_TEST(each_process_gets_a_vmid_with_its_directory_and_pasid),
-		HWS_TEST(a_queue_runs_what_was_rung_while_it_was_not_mapped),
-		HWS_TEST(unmapping_leaves_the_pointers_in_the_descriptor),
-		HWS_TEST(a_queue_that_faulted_runs_again_when_it_is_mapped_anew),
-		HWS_TEST(processes_that_are_too_many_for_the_vmids_take_turns),
-		HWS_TEST(a_queue_without_a_process_is_a_violation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,11 +7,10 @@ static const struct ih_entry trap = {
 	.client = 8, .source = 224, .space = { HUB_MM, 3, 0 }, .data = { 0x1234, 0x5678 }
 };
 
-static void an_entry_names_its_process_by_the_table_of_its_hub(void **state)
+MACHINE_TEST(an_entry_names_its_process_by_the_table_of_its_hub)
 {
 	const uint32_t *entry = guest_page(MACHINE_IH_RING);
 
-	(void)state;
 	machine.gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT) + 3] = 0x111;
 	machine.gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT_MM) + 3] = 0x222;
 	ih_post(machine.gpu, &trap);
@@ -22,11 +21,10 @@ static void an_entry_names_its_process_by_the_table_of_its_hub(void **state)
 	assert_int_equal(machine.interrupts, 1);
 }
 
-static void the_write_pointer_is_in_the_register_and_in_memory_and_wraps(void **state)
+MACHINE_TEST(the_write_pointer_is_in_the_register_and_in_memory_and_wraps)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 31; i++)
 		ih_post(machine.gpu, &trap);
 	assert_int_equal(regs_read(machine.gpu, REG(OSSSYS, mmIH_RB_WPTR)), 31 * 32);
@@ -37,51 +35,33 @@ static void the_write_pointer_is_in_the_register_and_in_memory_and_wraps(void **
 	assert_violations(0);
 }
 
-static void an_interrupt_that_overwrites_an_unread_one_is_a_violation(void **state)
+MACHINE_TEST(an_interrupt_that_overwrites_an_unread_one_is_a_violation)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 32; i++)
 		ih_post(machine.gpu, &trap);
 	assert_violations(1);
 }
 
-static void an_interrupt_is_lost_while_the_ring_is_disabled(void **state)
+MACHINE_TEST(an_interrupt_is_lost_while_the_ring_is_disabled)
 {
-	(void)state;
 	machine.gpu->regs[REG(OSSSYS, mmIH_RB_CNTL)] &= ~IH_RB_CNTL__RB_ENABLE_MASK;
 	ih_post(machine.gpu, &trap);
 	assert_int_equal(machine.interrupts, 0);
 	assert_violations(1);
 }
 
-static void an_interrupt_is_lost_without_msi(void **state)
+MACHINE_TEST(an_interrupt_is_lost_without_msi)
 {
-	(void)state;
 	machine.refuses_interrupts = true;
 	ih_post(machine.gpu, &trap);
 	assert_violations(1);
 }
 
-static void a_ring_outside_of_memory_loses_interrupts(void **state)
+MACHINE_TEST(a_ring_outside_of_memory_loses_interrupts)
 {
-	(void)state;
 	machine.gpu->regs[REG(OSSSYS, mmIH_RB_BASE_HI)] = 0xff;
 	ih_post(machine.gpu, &trap);
 	assert_violations(1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		MACHINE_TEST(an_entry_names_its_process_by_the_table_of_its_hub),
-		MACHINE_TEST(the_write_pointer_is_in_the_register_and_in_memory_and_wraps),
-		MACHINE_TEST(an_interrupt_that_overwrites_an_unread_one_is_a_violation),
-		MACHINE_TEST(an_interrupt_is_lost_while_the_ring_is_disabled),
-		MACHINE_TEST(an_interrupt_is_lost_without_msi),
-		MACHINE_TEST(a_ring_outside_of_memory_loses_interrupts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,20 +16,18 @@ static uint32_t read32(const struct space *space, uint64_t va)
 	return value;
 }
 
-static void vmid_0_reaches_video_memory_and_the_gart(void **state)
+MACHINE_TEST(vmid_0_reaches_video_memory_and_the_gart)
 {
-	(void)state;
 	*(uint32_t *)vram_at(0x5000) = 0x11;
 	*(uint32_t *)guest_page(0x6000) = 0x22;
 	assert_int_equal(read32(&system_space, ASIC_FB_BASE + 0x5000), 0x11);
 	assert_int_equal(read32(&system_space, GART_ADDRESS(0x6000)), 0x22);
 }
 
-static void the_agp_aperture_shows_system_memory(void **state)
+MACHINE_TEST(the_agp_aperture_shows_system_memory)
 {
 	uint64_t bottom = 0x8400000000ull;
 
-	(void)state;
 	*(uint32_t *)guest_page(0x6000) = 0x22;
 	assert_int_equal(memory_write32(machine.gpu, &system_space, bottom + MACHINE_GUEST, 1),
 			 -EFAULT);
@@ -38,11 +36,10 @@ static void the_agp_aperture_shows_system_memory(void **state)
 	assert_int_equal(read32(&system_space, bottom + MACHINE_GUEST + 0x6000), 0x22);
 }
 
-static void an_access_crosses_pages_of_different_memory(void **state)
+MACHINE_TEST(an_access_crosses_pages_of_different_memory)
 {
 	uint64_t root = new_directory(5), value = 0x1122334455667788ull, back = 0;
 
-	(void)state;
 	map_page(root, VA, 0x8000 | PTE_ALL);
 	map_page(root, VA + 4096, (MACHINE_GUEST + 0x9000) | PTE_ALL | PTE_SYS);
 	assert_int_equal(memory_write64(machine.gpu, &process_space, VA + 4092, value), 0);
@@ -53,21 +50,19 @@ static void an_access_crosses_pages_of_different_memory(void **state)
 }
 
 /* The driver makes such leaves of system memory that happens to be contiguous. */
-static void the_address_of_a_large_leaf_need_not_be_aligned(void **state)
+MACHINE_TEST(the_address_of_a_large_leaf_need_not_be_aligned)
 {
 	uint64_t root = new_directory(5);
 
-	(void)state;
 	*entry_of(root, VA, 1) = (MACHINE_GUEST + 0x3000) | PTE_ALL | PTE_SYS | 1ull << 54;
 	*(uint32_t *)guest_page(0x3000 + 0x1ff000) = 0x33;
 	assert_int_equal(read32(&process_space, VA + 0x1ff000), 0x33);
 }
 
-static void entries_under_a_block_are_leaves_unless_they_translate_further(void **state)
+MACHINE_TEST(entries_under_a_block_are_leaves_unless_they_translate_further)
 {
 	uint64_t root = new_directory(5), table = new_table();
 
-	(void)state;
 	*entry_of(root, VA, 2) = new_table() | 1 | 9ull << 59;
 	*entry_of(root, VA, 1) = 0x400000 | PTE_ALL;
 	*entry_of(root, VA + 0x200000, 1) = table | 1 | 1ull << 56;
@@ -78,22 +73,20 @@ static void entries_under_a_block_are_leaves_unless_they_translate_further(void 
 	assert_int_equal(read32(&process_space, VA + 0x201004), 0x55);
 }
 
-static void a_page_without_memory_reads_zeros_and_loses_writes(void **state)
+MACHINE_TEST(a_page_without_memory_reads_zeros_and_loses_writes)
 {
 	uint64_t root = new_directory(5);
 
-	(void)state;
 	map_page(root, VA, 1ull << 51);
 	assert_int_equal(memory_write32(machine.gpu, &process_space, VA, 7), 0);
 	assert_int_equal(read32(&process_space, VA), 0);
 }
 
-static void a_fault_is_told_to_the_driver(void **state)
+MACHINE_TEST(a_fault_is_told_to_the_driver)
 {
 	const uint32_t *entry = guest_page(MACHINE_IH_RING);
 	uint32_t status;
 
-	(void)state;
 	(void)new_directory(5);
 	machine.gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT) + 5] = 0x8001;
 	assert_int_equal(memory_write32(machine.gpu, &process_space, VA, 7), -EFAULT);
@@ -111,12 +104,11 @@ static void a_fault_is_told_to_the_driver(void **state)
 	assert_violations(0);
 }
 
-static void a_page_that_may_not_be_written_is_no_mapping_error(void **state)
+MACHINE_TEST(a_page_that_may_not_be_written_is_no_mapping_error)
 {
 	uint64_t root = new_directory(5);
 	uint32_t status;
 
-	(void)state;
 	map_page(root, VA, 0x8000 | (PTE_ALL & ~0x40ull));
 	assert_int_equal(read32(&process_space, VA), 0);
 	assert_int_equal(memory_write32(machine.gpu, &process_space, VA, 7), -EFAULT);
@@ -125,39 +117,35 @@ static void a_page_that_may_not_be_written_is_no_mapping_error(void **state)
 	assert_int_equal(FIELD(status, VM_L2_PROTECTION_FAULT_STATUS, MAPPING_ERROR), 0);
 }
 
-static void a_fault_of_the_driver_itself_is_a_violation(void **state)
+MACHINE_TEST(a_fault_of_the_driver_itself_is_a_violation)
 {
-	(void)state;
 	assert_int_equal(memory_write32(machine.gpu, &system_space, 1ull << 40, 7), -EFAULT);
 	memory_report_fault(machine.gpu);
 	assert_violations(1);
 }
 
-static void entries_beyond_video_memory_are_violations(void **state)
+MACHINE_TEST(entries_beyond_video_memory_are_violations)
 {
 	uint64_t root = new_directory(5);
 
-	(void)state;
 	map_page(root, VA, MACHINE_VRAM | PTE_ALL);
 	assert_int_equal(memory_write32(machine.gpu, &process_space, VA, 7), -EFAULT);
 	assert_violations(1);
 }
 
-static void entries_beyond_system_memory_fault(void **state)
+MACHINE_TEST(entries_beyond_system_memory_fault)
 {
 	uint64_t root = new_directory(5);
 
-	(void)state;
 	map_page(root, VA, (MACHINE_GUEST + MACHINE_GUEST_BYTES) | PTE_ALL | PTE_SYS);
 	assert_int_equal(memory_write32(machine.gpu, &process_space, VA, 7), -EFAULT);
 }
 
-static void a_fill_keeps_its_pattern_across_pages_and_odd_ends(void **state)
+MACHINE_TEST(a_fill_keeps_its_pattern_across_pages_and_odd_ends)
 {
 	uint64_t root = new_directory(5), i;
 	const uint8_t *low = vram_at(0x8000), *high = vram_at(0xa000);
 
-	(void)state;
 	map_page(root, VA, 0x8000 | PTE_ALL);
 	map_page(root, VA + 4096, 0xa000 | PTE_ALL);
 	assert_int_equal(memory_fill(machine.gpu, &process_space, VA + 1, 0x44332211, 4096 + 6), 0);
@@ -168,32 +156,10 @@ static void a_fill_keeps_its_pattern_across_pages_and_odd_ends(void **state)
 	assert_int_equal(high[7], 0);
 }
 
-static void an_invalidation_is_acknowledged_at_once(void **state)
+MACHINE_TEST(an_invalidation_is_acknowledged_at_once)
 {
-	(void)state;
 	regs_write(machine.gpu, REG(MMHUB, regVM_INVALIDATE_ENG0_REQ) + 17, 0xf80020);
 	assert_int_equal(regs_read(machine.gpu, REG(MMHUB, regVM_INVALIDATE_ENG0_ACK) + 17) & 0x20,
 			 0x20);
 	assert_int_equal(regs_read(machine.gpu, REG(MMHUB, regVM_INVALIDATE_ENG0_SEM) + 17), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		MACHINE_TEST(vmid_0_reaches_video_memory_and_the_gart),
-		MACHINE_TEST(the_agp_aperture_shows_system_memory),
-		MACHINE_TEST(an_access_crosses_pages_of_different_memory),
-		MACHINE_TEST(the_address_of_a_large_leaf_need_not_be_aligned),
-		MACHINE_TEST(entries_under_a_block_are_leaves_unless_they_translate_further),
-		MACHINE_TEST(a_page_without_memory_reads_zeros_and_loses_writes),
-		MACHINE_TEST(a_fault_is_told_to_the_driver),
-		MACHINE_TEST(a_page_that_may_not_be_written_is_no_mapping_error),
-		MACHINE_TEST(a_fault_of_the_driver_itself_is_a_violation),
-		MACHINE_TEST(entries_beyond_video_memory_are_violations),
-		MACHINE_TEST(entries_beyond_system_memory_fault),
-		MACHINE_TEST(a_fill_keeps_its_pattern_across_pages_and_odd_ends),
-		MACHINE_TEST(an_invalidation_is_acknowledged_at_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

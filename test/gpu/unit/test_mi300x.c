@@ -32,8 +32,6 @@ static int setup(void **state)
 	return 0;
 }
 
-#define CHIP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, machine_teardown)
-
 static void set_partitions(uint32_t xccs)
 {
 	unsigned int xcc;
@@ -48,9 +46,10 @@ static uint32_t mode(void)
 	return regs_read(machine.gpu, asic_mi300x.xcp_status) >> 4 & 0xf;
 }
 
-static void partitions_follow_the_register_of_the_xccs(void **state)
+#define CHIP_TEST(name) TEST_WITH(name, setup, machine_teardown)
+
+CHIP_TEST(partitions_follow_the_register_of_the_xccs)
 {
-	(void)state;
 	assert_int_equal(mode(), 0); /* SPX */
 	set_partitions(4);
 	assert_int_equal(mode(), 1); /* DPX */
@@ -65,11 +64,10 @@ static void partitions_follow_the_register_of_the_xccs(void **state)
 
 /* nbio_v7_9_get_memory_partition_mode(). Linux 7.2 forms no partitions in a mode that it does not
  * know. */
-static void the_memory_is_one_partition_of_a_mode_that_the_chip_has(void **state)
+CHIP_TEST(the_memory_is_one_partition_of_a_mode_that_the_chip_has)
 {
 	uint32_t modes = regs_read(machine.gpu, asic_mi300x.memory_modes);
 
-	(void)state;
 	assert_int_equal(regs_read(machine.gpu, asic_mi300x.memory_mode) >> 4, 1);
 	assert_true(modes & 1);
 	assert_violations(0);
@@ -84,21 +82,19 @@ static uint16_t sum_of(const uint8_t *data, size_t size_bytes)
 	return sum;
 }
 
-static void the_table_of_blocks_is_where_the_driver_looks_and_has_its_sums(void **state)
+CHIP_TEST(the_table_of_blocks_is_where_the_driver_looks_and_has_its_sums)
 {
 	const uint8_t *table = vram_at(MACHINE_VRAM - (64u << 10));
 	const uint16_t *head = (const uint16_t *)table; /* binary_header */
 
-	(void)state;
 	assert_int_equal(*(const uint32_t *)table, 0x28211407);
 	assert_int_equal(head[4], sum_of(table + 10, head[5] - 10u));
 	assert_int_equal(head[7], sum_of(table + head[6], head[8]));
 	assert_true(head[5] < DISCOVERY_BYTES);
 }
 
-static void a_packet_names_registers_of_its_own_xcc(void **state)
+CHIP_TEST(a_packet_names_registers_of_its_own_xcc)
 {
-	(void)state;
 	command_start(3);
 	COMMAND(HEADER(PACKET3_SET_UCONFIG_REG, 1),
 		REG(GC, mmSCRATCH_REG0) - PACKET3_SET_UCONFIG_REG_START, 0xdeadbeef);
@@ -111,12 +107,11 @@ static void a_packet_names_registers_of_its_own_xcc(void **state)
 	assert_violations(0);
 }
 
-static void each_hub_acknowledges_its_own_invalidations(void **state)
+CHIP_TEST(each_hub_acknowledges_its_own_invalidations)
 {
 	const struct asic_hub *hub = asic_mi300x.hubs[HUB_MM];
 	uint32_t third = 2 << ASIC_INSTANCE_SHIFT;
 
-	(void)state;
 	regs_write(machine.gpu, hub->invalidate_request + third + 17, 0xf80020);
 	assert_int_equal(regs_read(machine.gpu, hub->invalidate_acknowledge + third + 17), 0x20);
 	assert_int_equal(regs_read(machine.gpu, hub->invalidate_acknowledge + 17), 0);
@@ -132,9 +127,8 @@ static uint32_t node_of(enum hub hub, unsigned int instance)
 	return dwords[3] >> 16;
 }
 
-static void an_interrupt_says_which_die_it_comes_from(void **state)
+CHIP_TEST(an_interrupt_says_which_die_it_comes_from)
 {
-	(void)state;
 	assert_int_equal(node_of(HUB_MM, 0), 0);
 	assert_int_equal(node_of(HUB_MM, 3), 12);
 	assert_int_equal(node_of(HUB_GFX, 0), 1);
@@ -142,11 +136,10 @@ static void an_interrupt_says_which_die_it_comes_from(void **state)
 	assert_violations(0);
 }
 
-static void two_engines_of_an_xcc_have_numbers_of_its_partition(void **state)
+CHIP_TEST(two_engines_of_an_xcc_have_numbers_of_its_partition)
 {
 	struct xcp last = { 7, 1 }, all = { 0, 8 };
 
-	(void)state;
 	assert_int_equal(xcp_sdma_engine(machine.gpu, &last, 1), 15);
 	assert_int_equal(xcp_sdma_engine(machine.gpu, &last, 2), -1);
 	assert_int_equal(xcp_sdma_engine(machine.gpu, &all, 15), 15);
@@ -216,11 +209,10 @@ static void put_barriers(unsigned int count)
 		*(uint16_t *)guest_page(RING + AQL_PACKET_BYTES * i) = i < count ? BARRIER : 1;
 }
 
-static void a_queue_is_on_each_xcc_and_its_packets_go_round(void **state)
+CHIP_TEST(a_queue_is_on_each_xcc_and_its_packets_go_round)
 {
 	unsigned int xcc;
 
-	(void)state;
 	make_mqds();
 	put_barriers(9);
 	*(uint64_t *)guest_page(SIGNAL) = 1; /* AMD_SIGNAL_KIND_USER */
@@ -241,9 +233,8 @@ static void a_queue_is_on_each_xcc_and_its_packets_go_round(void **state)
 	assert_violations(0);
 }
 
-static void a_queue_waits_for_the_xcc_that_has_the_turn(void **state)
+CHIP_TEST(a_queue_waits_for_the_xcc_that_has_the_turn)
 {
-	(void)state;
 	make_mqds();
 	put_barriers(3);
 	run_list(0);
@@ -254,11 +245,10 @@ static void a_queue_waits_for_the_xcc_that_has_the_turn(void **state)
 	assert_int_equal(queue_on(7)->rptr, 2 * AQL_PACKET_BYTES);
 }
 
-static void a_queue_of_one_xcc_stays_there(void **state)
+CHIP_TEST(a_queue_of_one_xcc_stays_there)
 {
 	unsigned int xcc;
 
-	(void)state;
 	set_partitions(1);
 	make_mqds();
 	run_list(5);
@@ -270,31 +260,11 @@ static void a_queue_of_one_xcc_stays_there(void **state)
 	assert_violations(0);
 }
 
-static void an_mqd_that_was_not_restored_is_a_violation(void **state)
+CHIP_TEST(an_mqd_that_was_not_restored_is_a_violation)
 {
-	(void)state;
 	make_mqds();
 	memset(mqd_of(6), 0, sizeof(struct v9_mqd));
 	run_list(0);
 	assert_violations(1);
 	assert_non_null(strstr(machine.gpu->report.kept[0], "MQD"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CHIP_TEST(partitions_follow_the_register_of_the_xccs),
-		CHIP_TEST(the_memory_is_one_partition_of_a_mode_that_the_chip_has),
-		CHIP_TEST(the_table_of_blocks_is_where_the_driver_looks_and_has_its_sums),
-		CHIP_TEST(a_packet_names_registers_of_its_own_xcc),
-		CHIP_TEST(each_hub_acknowledges_its_own_invalidations),
-		CHIP_TEST(an_interrupt_says_which_die_it_comes_from),
-		CHIP_TEST(two_engines_of_an_xcc_have_numbers_of_its_partition),
-		CHIP_TEST(a_queue_is_on_each_xcc_and_its_packets_go_round),
-		CHIP_TEST(a_queue_waits_for_the_xcc_that_has_the_turn),
-		CHIP_TEST(a_queue_of_one_xcc_stays_there),
-		CHIP_TEST(an_mqd_that_was_not_restored_is_a_violation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

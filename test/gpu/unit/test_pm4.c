@@ -3,17 +3,15 @@
 
 #define REG_SCRATCH REG(GC, mmSCRATCH_REG0)
 
-static void a_queue_by_registers_is_active_at_its_place_only(void **state)
+COMMAND_TEST(a_queue_by_registers_is_active_at_its_place_only)
 {
-	(void)state;
 	assert_int_equal(regs_read(machine.gpu, REG(GC, mmCP_HQD_ACTIVE)), 1);
 	machine.gpu->regs[REG(GC, mmGRBM_GFX_CNTL)] = 1 << GRBM_GFX_CNTL__MEID__SHIFT;
 	assert_int_equal(regs_read(machine.gpu, REG(GC, mmCP_HQD_ACTIVE)), 0);
 }
 
-static void registers_and_memory_are_written_and_copied(void **state)
+COMMAND_TEST(registers_and_memory_are_written_and_copied)
 {
-	(void)state;
 	COMMAND(HEADER(PACKET3_SET_UCONFIG_REG, 1), REG_SCRATCH - PACKET3_SET_UCONFIG_REG_START,
 		0xcafe);
 	COMMAND(HEADER(PACKET3_COPY_DATA, 4), 5 << 8, REG_SCRATCH, 0, 0x50000, 0);
@@ -27,11 +25,10 @@ static void registers_and_memory_are_written_and_copied(void **state)
 	assert_violations(0);
 }
 
-static void the_end_of_a_command_is_written_and_interrupts(void **state)
+COMMAND_TEST(the_end_of_a_command_is_written_and_interrupts)
 {
 	const uint32_t *entry = guest_page(MACHINE_IH_RING);
 
-	(void)state;
 	COMMAND(HEADER(PACKET3_RELEASE_MEM, 6), 0, (uint32_t)(DATA_SEL(2u) | INT_SEL(2)), 0x50000,
 		0, 7, 8, 0x123);
 	assert_int_equal(run_commands(), -1);
@@ -40,9 +37,8 @@ static void the_end_of_a_command_is_written_and_interrupts(void **state)
 	assert_int_equal(entry[4], 0x123);
 }
 
-static void a_wait_goes_on_when_memory_changes(void **state)
+COMMAND_TEST(a_wait_goes_on_when_memory_changes)
 {
-	(void)state;
 	COMMAND(HEADER(PACKET3_WAIT_REG_MEM, 5),
 		WAIT_REG_MEM_MEM_SPACE(1) | WAIT_REG_MEM_FUNCTION(5), 0x50000, 0, 4, ~0u, 4);
 	COMMAND(HEADER(PACKET3_WRITE_DATA, 3), WRITE_DATA_DST_SEL(5), 0x50004, 0, 1);
@@ -53,21 +49,19 @@ static void a_wait_goes_on_when_memory_changes(void **state)
 }
 
 /* gfx_v9_0_ring_emit_hdp_flush() */
-static void a_flush_of_the_hosts_writes_is_done_at_once(void **state)
+COMMAND_TEST(a_flush_of_the_hosts_writes_is_done_at_once)
 {
-	(void)state;
 	COMMAND(HEADER(PACKET3_WAIT_REG_MEM, 5),
 		WAIT_REG_MEM_OPERATION(1) | WAIT_REG_MEM_FUNCTION(3),
 		REG(NBIO, mmGPU_HDP_FLUSH_REQ), REG(NBIO, mmGPU_HDP_FLUSH_DONE), 0x40, 0x40, 0x20);
 	assert_int_equal(run_commands(), -1);
 }
 
-static void a_command_buffer_of_a_process_writes_no_registers(void **state)
+COMMAND_TEST(a_command_buffer_of_a_process_writes_no_registers)
 {
 	uint64_t root = new_directory(3);
 	uint32_t *buffer = guest_page(0x50000);
 
-	(void)state;
 	map_page(root, 0x100000, (MACHINE_GUEST + 0x50000) | PTE_ALL | PTE_SYS);
 	memcpy(buffer,
 	       (uint32_t[]){ HEADER(PACKET3_WRITE_DATA, 3), WRITE_DATA_DST_SEL(0), REG_SCRATCH, 0,
@@ -79,9 +73,8 @@ static void a_command_buffer_of_a_process_writes_no_registers(void **state)
 	assert_violations(1);
 }
 
-static void unknown_and_short_packets_are_violations(void **state)
+COMMAND_TEST(unknown_and_short_packets_are_violations)
 {
-	(void)state;
 	COMMAND(HEADER(PACKET3_DRAW_INDEX_AUTO, 1), 0, 0);
 	assert_int_equal(run_commands(), -1);
 	assert_violations(1);
@@ -92,27 +85,10 @@ static void unknown_and_short_packets_are_violations(void **state)
 	assert_violations(2);
 }
 
-static void nothing_runs_while_the_command_processor_is_halted(void **state)
+COMMAND_TEST(nothing_runs_while_the_command_processor_is_halted)
 {
-	(void)state;
 	regs_write(machine.gpu, REG(GC, mmCP_MEC_CNTL), CP_MEC_CNTL__MEC_ME1_HALT_MASK);
 	COMMAND(HEADER(PACKET3_WRITE_DATA, 3), WRITE_DATA_DST_SEL(5), 0x50004, 0, 1);
 	assert_int_equal(run_commands(), -1);
 	assert_int_equal(*(uint32_t *)guest_page(0x50004), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		COMMAND_TEST(a_queue_by_registers_is_active_at_its_place_only),
-		COMMAND_TEST(registers_and_memory_are_written_and_copied),
-		COMMAND_TEST(the_end_of_a_command_is_written_and_interrupts),
-		COMMAND_TEST(a_wait_goes_on_when_memory_changes),
-		COMMAND_TEST(a_flush_of_the_hosts_writes_is_done_at_once),
-		COMMAND_TEST(a_command_buffer_of_a_process_writes_no_registers),
-		COMMAND_TEST(unknown_and_short_packets_are_violations),
-		COMMAND_TEST(nothing_runs_while_the_command_processor_is_halted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,8 +40,6 @@ static int setup(void **state)
 	return 0;
 }
 
-#define SDMA_TEST(name) cmocka_unit_test_setup_teardown(name, setup, machine_teardown)
-
 /* The same ring, as a queue of a process in VMID 5. */
 static uint64_t become_user_queue(void)
 {
@@ -81,11 +79,12 @@ static int run(void)
 	return machine_run();
 }
 
-static void packets_of_the_driver_run_in_order(void **state)
+#define SDMA_TEST(name) TEST_WITH(name, setup, machine_teardown)
+
+SDMA_TEST(packets_of_the_driver_run_in_order)
 {
 	const uint32_t *entry = guest_page(MACHINE_IH_RING);
 
-	(void)state;
 	PUT(SDMA_OP_WRITE, LOW(ASIC_FB_BASE), HIGH(ASIC_FB_BASE), 1, 0xaaaa, 0xbbbb);
 	put_copy(GART_ADDRESS(0x50000), ASIC_FB_BASE, 8);
 	put_fence(GART_ADDRESS(0x50008), 0x77);
@@ -100,9 +99,8 @@ static void packets_of_the_driver_run_in_order(void **state)
 	assert_violations(0);
 }
 
-static void packets_wrap_around_the_ring(void **state)
+SDMA_TEST(packets_wrap_around_the_ring)
 {
-	(void)state;
 	PUT(SDMA_OP_NOP | (RING_BYTES / 4 - 3) << 16);
 	ring.wptr = RING_BYTES - 8;
 	assert_int_equal(run(), -1);
@@ -111,12 +109,11 @@ static void packets_wrap_around_the_ring(void **state)
 	assert_int_equal(*(uint32_t *)guest_page(0x50000), 0x88);
 }
 
-static void a_window_is_copied_row_by_row(void **state)
+SDMA_TEST(a_window_is_copied_row_by_row)
 {
 	uint8_t *from = guest_page(0x50000), *to = guest_page(0x60000);
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 64; i++)
 		from[i] = i;
 	/* 3 bytes of 2 rows, from (1, 1) of rows of 8 to (0, 0) of rows of 16 */
@@ -128,11 +125,10 @@ static void a_window_is_copied_row_by_row(void **state)
 	assert_int_equal(to[3], 0);
 }
 
-static void fills_count_bytes_or_dwords(void **state)
+SDMA_TEST(fills_count_bytes_or_dwords)
 {
 	const uint8_t *at = guest_page(0x50000);
 
-	(void)state;
 	PUT(SDMA_OP_CONST_FILL, 0x50000, 0, 0x01010101, 5);
 	PUT(SDMA_OP_CONST_FILL | 2u << 30, 0x50010, 0, 0x02020202, 4);
 	assert_int_equal(run(), -1);
@@ -142,11 +138,10 @@ static void fills_count_bytes_or_dwords(void **state)
 	assert_int_equal(at[0x18], 0);
 }
 
-static void page_table_entries_grow_by_the_step(void **state)
+SDMA_TEST(page_table_entries_grow_by_the_step)
 {
 	const uint64_t *at = guest_page(0x50000);
 
-	(void)state;
 	PUT(SDMA_OP_PTEPDE, 0x50000, 0, 0x71, 0, 0x8000, 0, 0x1000, 0, 2);
 	assert_int_equal(run(), -1);
 	assert_int_equal(at[0], 0x8071);
@@ -154,9 +149,8 @@ static void page_table_entries_grow_by_the_step(void **state)
 	assert_int_equal(at[3], 0);
 }
 
-static void a_poll_waits_for_memory(void **state)
+SDMA_TEST(a_poll_waits_for_memory)
 {
-	(void)state;
 	PUT(SDMA_OP_POLL_REGMEM | 3u << 28 | 1u << 31, 0x50000, 0, 9, ~0u, 0);
 	put_fence(GART_ADDRESS(0x50004), 1);
 	assert_int_equal(run(), 1);
@@ -166,12 +160,11 @@ static void a_poll_waits_for_memory(void **state)
 	assert_int_equal(*(uint32_t *)guest_page(0x50004), 1);
 }
 
-static void a_command_buffer_runs_in_its_vmid(void **state)
+SDMA_TEST(a_command_buffer_runs_in_its_vmid)
 {
 	uint64_t root = new_directory(5);
 	uint32_t *buffer = guest_page(0x50000);
 
-	(void)state;
 	map_page(root, VA, (MACHINE_GUEST + 0x50000) | PTE_ALL | PTE_SYS);
 	map_page(root, VA + 4096, 0x8000 | PTE_ALL);
 	memcpy(buffer,
@@ -185,9 +178,8 @@ static void a_command_buffer_runs_in_its_vmid(void **state)
 }
 
 /* Hardware tells the driver, reads zeros and goes on: the fence must come. */
-static void a_fault_of_a_command_buffer_does_not_stop_the_ring(void **state)
+SDMA_TEST(a_fault_of_a_command_buffer_does_not_stop_the_ring)
 {
-	(void)state;
 	(void)new_directory(5);
 	PUT(SDMA_OP_INDIRECT | 5 << 16, LOW(VA), HIGH(VA), 8, 0, 0);
 	put_fence(GART_ADDRESS(0x60000), 2);
@@ -197,11 +189,10 @@ static void a_fault_of_a_command_buffer_does_not_stop_the_ring(void **state)
 	assert_violations(0);
 }
 
-static void a_queue_of_a_process_stops_in_front_of_what_faults(void **state)
+SDMA_TEST(a_queue_of_a_process_stops_in_front_of_what_faults)
 {
 	uint64_t fence_at;
 
-	(void)state;
 	(void)become_user_queue();
 	put_fence(0x50000, 1);
 	fence_at = ring.wptr;
@@ -214,9 +205,8 @@ static void a_queue_of_a_process_stops_in_front_of_what_faults(void **state)
 	assert_violations(0);
 }
 
-static void a_process_writes_no_registers(void **state)
+SDMA_TEST(a_process_writes_no_registers)
 {
-	(void)state;
 	(void)become_user_queue();
 	PUT(SDMA_OP_SRBM_WRITE, 0x1000, 1);
 	assert_int_equal(run(), -1);
@@ -224,18 +214,16 @@ static void a_process_writes_no_registers(void **state)
 	assert_violations(1);
 }
 
-static void an_unknown_packet_is_a_violation(void **state)
+SDMA_TEST(an_unknown_packet_is_a_violation)
 {
-	(void)state;
 	PUT(0x5a);
 	assert_int_equal(run(), -1);
 	assert_true(machine.gpu->queues[0].is_faulted);
 	assert_violations(1);
 }
 
-static void a_doorbell_that_goes_back_or_too_far_is_a_violation(void **state)
+SDMA_TEST(a_doorbell_that_goes_back_or_too_far_is_a_violation)
 {
-	(void)state;
 	queues_ring(machine.gpu, DOORBELL, 64);
 	queues_ring(machine.gpu, DOORBELL, 32);
 	queues_ring(machine.gpu, DOORBELL, RING_BYTES + 4);
@@ -243,11 +231,10 @@ static void a_doorbell_that_goes_back_or_too_far_is_a_violation(void **state)
 	assert_violations(2);
 }
 
-static void a_copy_takes_its_time(void **state)
+SDMA_TEST(a_copy_takes_its_time)
 {
 	int wait_ms;
 
-	(void)state;
 	machine.gpu->copy_bytes_per_s = 1;
 	put_copy(0x60000, 0x50000, 4096);
 	put_fence(GART_ADDRESS(0x70000), 1);
@@ -259,9 +246,8 @@ static void a_copy_takes_its_time(void **state)
 	assert_int_equal(*(uint32_t *)guest_page(0x70000), 1);
 }
 
-static void an_engine_that_hangs_goes_on_afterwards(void **state)
+SDMA_TEST(an_engine_that_hangs_goes_on_afterwards)
 {
-	(void)state;
 	machine.gpu->hangs = true;
 	put_fence(GART_ADDRESS(0x70000), 1);
 	assert_int_equal(run(), -1);
@@ -271,9 +257,8 @@ static void an_engine_that_hangs_goes_on_afterwards(void **state)
 	assert_int_equal(*(uint32_t *)guest_page(0x70000), 1);
 }
 
-static void a_reset_that_no_test_expects_is_a_violation(void **state)
+SDMA_TEST(a_reset_that_no_test_expects_is_a_violation)
 {
-	(void)state;
 	regs_write(machine.gpu, REG(NBIO, mmBIOS_SCRATCH_3), 1u << 29);
 	assert_false(machine.gpu->queues[0].active);
 	assert_violations(1);
@@ -284,27 +269,4 @@ static void a_reset_that_no_test_expects_is_a_violation(void **state)
 	assert_int_equal(machine.gpu->counters.resets, 2);
 	assert_false(machine.gpu->hangs);
 	assert_violations(1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SDMA_TEST(packets_of_the_driver_run_in_order),
-		SDMA_TEST(packets_wrap_around_the_ring),
-		SDMA_TEST(a_window_is_copied_row_by_row),
-		SDMA_TEST(fills_count_bytes_or_dwords),
-		SDMA_TEST(page_table_entries_grow_by_the_step),
-		SDMA_TEST(a_poll_waits_for_memory),
-		SDMA_TEST(a_command_buffer_runs_in_its_vmid),
-		SDMA_TEST(a_fault_of_a_command_buffer_does_not_stop_the_ring),
-		SDMA_TEST(a_queue_of_a_process_stops_in_front_of_what_faults),
-		SDMA_TEST(a_process_writes_no_registers),
-		SDMA_TEST(an_unknown_packet_is_a_violation),
-		SDMA_TEST(a_doorbell_that_goes_back_or_too_far_is_a_violation),
-		SDMA_TEST(a_copy_takes_its_time),
-		SDMA_TEST(an_engine_that_hangs_goes_on_afterwards),
-		SDMA_TEST(a_reset_that_no_test_expects_is_a_violation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,8 +53,6 @@ static int teardown(void **state)
 	return machine_teardown(state);
 }
 
-#define SERVER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 static void send_message(uint16_t command, uint32_t flags, const void *data, size_t size_bytes,
 			 int fd)
 {
@@ -120,22 +118,22 @@ static void write_region(uint32_t region, uint64_t offset, uint64_t value, uint3
 		assert_int_equal(receive(), 0);
 }
 
-static void the_function_is_an_mi210(void **state)
+#define SERVER_TEST(name) TEST_WITH(name, setup, teardown)
+
+SERVER_TEST(the_function_is_an_mi210)
 {
 	uint32_t value;
 
-	(void)state;
 	assert_int_equal(read_region(VFIO_USER_CONFIG, PCI_VENDOR_ID, &value), 0);
 	assert_int_equal(value, 0x740f1002);
 	assert_int_equal(read_region(VFIO_USER_ROM, 0, &value), 0);
 	assert_int_equal(value & 0xffff, 0xaa55);
 }
 
-static void a_bar_tells_its_size(void **state)
+SERVER_TEST(a_bar_tells_its_size)
 {
 	uint32_t low, high;
 
-	(void)state;
 	write_region(VFIO_USER_CONFIG, PCI_BASE_ADDRESS_0, ~0ull, 8, 0);
 	assert_int_equal(read_region(VFIO_USER_CONFIG, PCI_BASE_ADDRESS_0, &low), 0);
 	assert_int_equal(read_region(VFIO_USER_CONFIG, PCI_BASE_ADDRESS_1, &high), 0);
@@ -146,23 +144,21 @@ static void a_bar_tells_its_size(void **state)
 	assert_int_equal(low, 0x740f1002);
 }
 
-static void posted_writes_reach_registers_in_order(void **state)
+SERVER_TEST(posted_writes_reach_registers_in_order)
 {
 	uint64_t at = 4ull * REG(NBIO, mmBIOS_SCRATCH_0);
 	uint32_t value;
 
-	(void)state;
 	write_region(PCI_BAR_REGISTERS, at, 1, 4, NO_REPLY);
 	write_region(PCI_BAR_REGISTERS, at, 2, 4, NO_REPLY);
 	assert_int_equal(read_region(PCI_BAR_REGISTERS, at, &value), 0);
 	assert_int_equal(value, 2);
 }
 
-static void accesses_outside_of_a_region_are_refused(void **state)
+SERVER_TEST(accesses_outside_of_a_region_are_refused)
 {
 	uint32_t value;
 
-	(void)state;
 	assert_int_equal(read_region(PCI_BAR_REGISTERS, asic_mi210.register_bytes - 2, &value),
 			 EINVAL);
 	assert_int_equal(read_region(PCI_BAR_VRAM, ~0ull - 1, &value), EINVAL);
@@ -170,11 +166,10 @@ static void accesses_outside_of_a_region_are_refused(void **state)
 	assert_int_equal(read_region(77, 0, &value), EINVAL);
 }
 
-static void video_memory_can_be_mapped_and_registers_cannot(void **state)
+SERVER_TEST(video_memory_can_be_mapped_and_registers_cannot)
 {
 	struct vfio_region_info info = { .argsz = sizeof(info), .index = PCI_BAR_VRAM };
 
-	(void)state;
 	assert_int_equal(request(REGION_INFO, &info, sizeof(info), -1), 0);
 	memcpy(&info, reply, sizeof(info));
 	assert_true(info.size == MACHINE_VRAM);
@@ -185,7 +180,7 @@ static void video_memory_can_be_mapped_and_registers_cannot(void **state)
 	assert_false(info.flags & VFIO_REGION_INFO_FLAG_MMAP);
 }
 
-static void memory_is_there_until_it_is_unmapped(void **state)
+SERVER_TEST(memory_is_there_until_it_is_unmapped)
 {
 	struct {
 		uint32_t argsz, flags;
@@ -197,7 +192,6 @@ static void memory_is_there_until_it_is_unmapped(void **state)
 	} unmap = { sizeof(unmap), 0, 0x200000000ull, 8192 };
 	int fd = memfd_create("guest", 0);
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 16384), 0);
 	assert_int_equal(pwrite(fd, "guest", 6, 4096), 6);
 	assert_int_equal(request(DMA_MAP, &map, sizeof(map), fd), 0);
@@ -209,7 +203,7 @@ static void memory_is_there_until_it_is_unmapped(void **state)
 	(void)close(fd);
 }
 
-static void msi_is_an_event_until_it_is_taken_away(void **state)
+SERVER_TEST(msi_is_an_event_until_it_is_taken_away)
 {
 	struct vfio_irq_set set = { .argsz = sizeof(set) + 4,
 				    .flags =
@@ -219,7 +213,6 @@ static void msi_is_an_event_until_it_is_taken_away(void **state)
 	int fd = eventfd(0, EFD_NONBLOCK);
 	uint64_t count = 0;
 
-	(void)state;
 	assert_int_equal(vfio_user_interrupt(server), -ENOTCONN);
 	assert_int_equal(request(SET_IRQS, &set, sizeof(set), fd), 0);
 	assert_int_equal(vfio_user_interrupt(server), 0);
@@ -231,11 +224,10 @@ static void msi_is_an_event_until_it_is_taken_away(void **state)
 	(void)close(fd);
 }
 
-static void a_reset_forgets_registers_and_bars(void **state)
+SERVER_TEST(a_reset_forgets_registers_and_bars)
 {
 	uint32_t value;
 
-	(void)state;
 	write_region(PCI_BAR_REGISTERS, 4ull * REG(NBIO, mmBIOS_SCRATCH_0), 1, 4, 0);
 	write_region(VFIO_USER_CONFIG, PCI_COMMAND, PCI_COMMAND_MASTER, 2, 0);
 	assert_int_equal(request(RESET, NULL, 0, -1), 0);
@@ -246,38 +238,18 @@ static void a_reset_forgets_registers_and_bars(void **state)
 	assert_int_equal(value & PCI_COMMAND_MASTER, 0);
 }
 
-static void unknown_and_short_messages_are_violations(void **state)
+SERVER_TEST(unknown_and_short_messages_are_violations)
 {
 	uint32_t half = 0;
 
-	(void)state;
 	assert_int_equal(request(99, NULL, 0, -1), EOPNOTSUPP);
 	assert_int_equal(request(READ, &half, sizeof(half), -1), EINVAL);
 	assert_violations(2);
 }
 
-static void the_end_of_qemu_is_noticed(void **state)
+SERVER_TEST(the_end_of_qemu_is_noticed)
 {
-	(void)state;
 	(void)shutdown(client, SHUT_RDWR);
 	assert_int_equal(vfio_user_serve(server), -EPIPE);
 	assert_violations(0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVER_TEST(the_function_is_an_mi210),
-		SERVER_TEST(a_bar_tells_its_size),
-		SERVER_TEST(posted_writes_reach_registers_in_order),
-		SERVER_TEST(accesses_outside_of_a_region_are_refused),
-		SERVER_TEST(video_memory_can_be_mapped_and_registers_cannot),
-		SERVER_TEST(memory_is_there_until_it_is_unmapped),
-		SERVER_TEST(msi_is_an_event_until_it_is_taken_away),
-		SERVER_TEST(a_reset_forgets_registers_and_bars),
-		SERVER_TEST(unknown_and_short_messages_are_violations),
-		SERVER_TEST(the_end_of_qemu_is_noticed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

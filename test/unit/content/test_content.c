@@ -64,9 +64,10 @@ static const uint64_t staging_cases[] = {
 	0, 1, PAGE, 3 * PAGE, 64 << 10, MIB, 32 * MIB, UINT64_MAX
 };
 
-static void every_byte_is_saved_and_loaded_for_all_sizes(void **state)
+#define TEST(name) TEST_WITH(name, drm_calls_begin, drm_calls_end)
+
+TEST(every_byte_is_saved_and_loaded_for_all_sizes)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(size_cases) * ARRAY_SIZE(staging_cases); i++) {
 		const struct content_settings some = {
 			.staging_bytes = staging_cases[i % ARRAY_SIZE(staging_cases)],
@@ -92,11 +93,10 @@ static void every_byte_is_saved_and_loaded_for_all_sizes(void **state)
 	}
 }
 
-static void older_families_have_another_byte_count(void **state)
+TEST(older_families_have_another_byte_count)
 {
 	static const uint32_t families[] = { 120, 135, 141, 143, 145, 151 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		/* More bytes than a packet of the oldest family copies. */
 		struct set *set = make_set((const uint64_t[]){ 9 * MIB + PAGE, 0 });
@@ -121,11 +121,10 @@ int getpagesize(void)
 	return page_size;
 }
 
-static void staging_memory_has_whole_pages_of_the_kernel(void **state)
+TEST(staging_memory_has_whole_pages_of_the_kernel)
 {
 	struct set *set = make_set((const uint64_t[]){ PAGE, 0 });
 
-	(void)state;
 	fill(set);
 	page_size = 16 * PAGE;
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
@@ -135,11 +134,10 @@ static void staging_memory_has_whole_pages_of_the_kernel(void **state)
 	free_set(set);
 }
 
-static void staging_memory_is_bounded_for_all_bos(void **state)
+TEST(staging_memory_is_bounded_for_all_bos)
 {
 	struct set *set = make_set((const uint64_t[]){ 20 * MIB, 20 * MIB, 0 });
 
-	(void)state;
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_in_range(gpu.user_memory, PAGE, settings.staging_bytes);
 	free_set(set);
@@ -154,14 +152,13 @@ static void staging_memory_is_bounded_for_all_bos(void **state)
 	free_set(set);
 }
 
-static void no_staging_memory_stays_mapped(void **state)
+TEST(no_staging_memory_stays_mapped)
 {
 	/* Three slots of 1 MiB are in two huge pages. */
 	static const size_t slot_sizes[] = { 4 * PAGE, MIB };
 	static const size_t mapped_sizes[] = { 12 * PAGE, 4 * MIB };
 	unsigned char in_memory;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(slot_sizes); i++) {
 		struct sdma *sdma;
 
@@ -175,11 +172,10 @@ static void no_staging_memory_stays_mapped(void **state)
 	}
 }
 
-static void many_small_bos_take_few_submissions(void **state)
+TEST(many_small_bos_take_few_submissions)
 {
 	struct set *set = new_set(0);
 
-	(void)state;
 	for (unsigned int i = 0; i < 2000; i++)
 		add(set, PAGE);
 	make_image(set, 0);
@@ -193,12 +189,11 @@ static void many_small_bos_take_few_submissions(void **state)
 	free_set(set);
 }
 
-static void eight_gpus_are_copied_at_the_same_time(void **state)
+TEST(eight_gpus_are_copied_at_the_same_time)
 {
 	struct content_job jobs[8];
 	struct set *sets[8];
 
-	(void)state;
 	for (uint32_t i = 0; i < 8; i++) {
 		sets[i] = make_set_of_gpu(i, size_cases[i % 4]);
 		fill(sets[i]);
@@ -211,11 +206,10 @@ static void eight_gpus_are_copied_at_the_same_time(void **state)
 	}
 }
 
-static void gpus_without_contents_need_no_engine(void **state)
+TEST(gpus_without_contents_need_no_engine)
 {
 	struct content_job job = { .gpu_id = 1, .render_minor = 128, .image_fd = -1 };
 
-	(void)state;
 	assert_int_equal(content_save(&job, 1, &settings), 0);
 	assert_int_equal(content_load(&job, 1, &settings), 0);
 	assert_int_equal(content_save(NULL, 0, &settings), 0);
@@ -223,12 +217,11 @@ static void gpus_without_contents_need_no_engine(void **state)
 }
 
 /* The copies of the other GPUs may end early. */
-static void the_error_names_the_gpu_that_failed(void **state)
+TEST(the_error_names_the_gpu_that_failed)
 {
 	struct content_job jobs[3];
 	struct set *sets[3];
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		sets[i] = make_set(size_cases[1]);
 		sets[i]->job.gpu_id += i;
@@ -244,11 +237,10 @@ static void the_error_names_the_gpu_that_failed(void **state)
 		free_set(sets[i]);
 }
 
-static void a_full_disk_fails_the_save(void **state)
+TEST(a_full_disk_fails_the_save)
 {
 	static const uint64_t room[] = { 0, 8, 100, PAGE, 70000 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
 		struct set *set = make_set(size_cases[7]);
 		struct stat stat;
@@ -267,11 +259,10 @@ static void a_full_disk_fails_the_save(void **state)
 	}
 }
 
-static void a_short_image_fails_the_load(void **state)
+TEST(a_short_image_fails_the_load)
 {
 	static const uint64_t missing[] = { 1, PAGE, 2 * MIB };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
 		struct set *set = make_set(size_cases[7]);
 		off_t size = (off_t)(HEADER + content_size(set->bos, set->num_bos) - missing[i]);
@@ -285,11 +276,10 @@ static void a_short_image_fails_the_load(void **state)
 	}
 }
 
-static void a_dmabuf_smaller_than_its_bo_is_refused_by_index(void **state)
+TEST(a_dmabuf_smaller_than_its_bo_is_refused_by_index)
 {
 	struct set *set = make_set((const uint64_t[]){ PAGE, 2 * PAGE, PAGE, 0 });
 
-	(void)state;
 	(void)close(set->bos[1].dmabuf_fd);
 	set->bos[1].dmabuf_fd = new_dmabuf(set->number, PAGE);
 	assert_int_equal(content_save(&set->job, 1, &settings), -EINVAL);
@@ -297,12 +287,11 @@ static void a_dmabuf_smaller_than_its_bo_is_refused_by_index(void **state)
 	free_set(set);
 }
 
-static void an_engine_that_hangs_times_out(void **state)
+TEST(an_engine_that_hangs_times_out)
 {
 	const struct content_settings impatient = { .staging_bytes = 1 << 20, .copy_timeout_s = 1 };
 	struct set *set = make_set(size_cases[7]);
 
-	(void)state;
 	sim_write("fence_hang", "1");
 	assert_int_equal(content_save(&set->job, 1, &impatient), -ETIME);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", strerror(ETIME));
@@ -313,12 +302,11 @@ static void an_engine_that_hangs_times_out(void **state)
 }
 
 /* The process may have been stopped before it polls. */
-static void a_copy_that_has_ended_does_not_time_out(void **state)
+TEST(a_copy_that_has_ended_does_not_time_out)
 {
 	const struct content_settings hurried = { .staging_bytes = 1 << 20, .copy_timeout_s = 0 };
 	struct set *set = make_set(size_cases[7]);
 
-	(void)state;
 	gpu.ends_before_poll = true;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &hurried), 0);
@@ -327,11 +315,10 @@ static void a_copy_that_has_ended_does_not_time_out(void **state)
 }
 
 /* The thread of the next copy polls first, and starts the timer. */
-static void a_copy_may_be_polled_before_its_submission_returns(void **state)
+TEST(a_copy_may_be_polled_before_its_submission_returns)
 {
 	struct set *set = make_set(size_cases[7]);
 
-	(void)state;
 	gpu.rings = 0x1;
 	gpu.polls_before_return = true;
 	fill(set);
@@ -341,12 +328,11 @@ static void a_copy_may_be_polled_before_its_submission_returns(void **state)
 }
 
 /* The fence of a job that faulted signals too. */
-static void a_reset_of_the_gpu_fails_the_copy(void **state)
+TEST(a_reset_of_the_gpu_fails_the_copy)
 {
 	/* RESET, VRAMLOST, RESET_IN_PROGRESS. */
 	static const uint32_t flags[] = { 1, 2, 0x20 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
 		struct set *set = make_set(size_cases[1]);
 
@@ -358,21 +344,19 @@ static void a_reset_of_the_gpu_fails_the_copy(void **state)
 }
 
 /* RAS_CE, an error that the GPU has corrected, and RAS_UE, which may be of the past. */
-static void memory_errors_that_a_context_reports_do_not(void **state)
+TEST(memory_errors_that_a_context_reports_do_not)
 {
 	struct set *set = make_set(size_cases[1]);
 
-	(void)state;
 	gpu.context_flags = 8 | 0x10;
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	free_set(set);
 }
 
-static void a_page_fault_of_a_copy_fails_the_transfer(void **state)
+TEST(a_page_fault_of_a_copy_fails_the_transfer)
 {
 	struct set *set = make_set(size_cases[1]);
 
-	(void)state;
 	gpu.had_page_fault = true;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EFAULT);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "page fault");
@@ -381,11 +365,10 @@ static void a_page_fault_of_a_copy_fails_the_transfer(void **state)
 	free_set(set);
 }
 
-static void the_handle_of_another_gpu_is_refused(void **state)
+TEST(the_handle_of_another_gpu_is_refused)
 {
 	struct set *set = make_set(size_cases[1]);
 
-	(void)state;
 	gpu.is_another = true;
 	assert_int_equal(content_save(&set->job, 1, &settings), -ENODEV);
 	free_set(set);
@@ -409,7 +392,7 @@ static void make_node(const char *path, mode_t mode, uint64_t size)
 }
 
 /* A restored task sees the files of its container, and libdrm reads its list to the end. */
-static void libdrm_reads_no_endless_list_of_names(void **state)
+TEST(libdrm_reads_no_endless_list_of_names)
 {
 	static const struct {
 		const char *name, *target;
@@ -426,7 +409,6 @@ static void libdrm_reads_no_endless_list_of_names(void **state)
 		{ "a large file", NULL, S_IFREG, MIB + 1, -EMEDIUMTYPE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *path = unit_path("amdgpu.ids"), *target = cases[i].target;
 		struct set *set = make_set((const uint64_t[]){ PAGE, 0 });
@@ -448,44 +430,12 @@ static void libdrm_reads_no_endless_list_of_names(void **state)
 	}
 }
 
-static void an_unknown_family_is_refused(void **state)
+TEST(an_unknown_family_is_refused)
 {
 	struct set *set = make_set(size_cases[1]);
 
-	(void)state;
 	gpu.family = 160;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EOPNOTSUPP);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "copy engine");
 	free_set(set);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, drm_calls_begin, drm_calls_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(every_byte_is_saved_and_loaded_for_all_sizes),
-		TEST(older_families_have_another_byte_count),
-		TEST(staging_memory_has_whole_pages_of_the_kernel),
-		TEST(staging_memory_is_bounded_for_all_bos),
-		TEST(no_staging_memory_stays_mapped),
-		TEST(many_small_bos_take_few_submissions),
-		TEST(eight_gpus_are_copied_at_the_same_time),
-		TEST(gpus_without_contents_need_no_engine),
-		TEST(the_error_names_the_gpu_that_failed),
-		TEST(a_full_disk_fails_the_save),
-		TEST(a_short_image_fails_the_load),
-		TEST(a_dmabuf_smaller_than_its_bo_is_refused_by_index),
-		TEST(an_engine_that_hangs_times_out),
-		TEST(a_copy_that_has_ended_does_not_time_out),
-		TEST(a_copy_may_be_polled_before_its_submission_returns),
-		TEST(a_reset_of_the_gpu_fails_the_copy),
-		TEST(memory_errors_that_a_context_reports_do_not),
-		TEST(a_page_fault_of_a_copy_fails_the_transfer),
-		TEST(the_handle_of_another_gpu_is_refused),
-		TEST(libdrm_reads_no_endless_list_of_names),
-		TEST(an_unknown_family_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

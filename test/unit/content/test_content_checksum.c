@@ -41,9 +41,10 @@ static struct content_settings with_staging(uint64_t bytes)
 	return some;
 }
 
-static void checksums_cover_the_contents(void **state)
+#define TEST(name) TEST_WITH(name, drm_calls_begin, drm_calls_end)
+
+TEST(checksums_cover_the_contents)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(staging); i++) {
 		struct content_settings some = with_staging(staging[i]);
 		struct set *set = make_set(mixed);
@@ -65,14 +66,13 @@ static void checksums_cover_the_contents(void **state)
 	}
 }
 
-static void pages_are_summed_in_any_order(void **state)
+TEST(pages_are_summed_in_any_order)
 {
 	static const uint64_t order[] = { 3, 0, 4, 1, 2 };
 	static uint64_t words[5 * 3 * PAGE / 8];
 	const char *bytes = (const char *)words;
 	uint64_t sum = 0;
 
-	(void)state;
 	fill_words(words, 1, sizeof(words));
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		sum += checksum_pages(bytes + order[i] * 3 * PAGE, 3 * PAGE, order[i] * 3);
@@ -81,11 +81,10 @@ static void pages_are_summed_in_any_order(void **state)
 	assert_int_equal(checksum_pages(bytes, 0, 0), 0);
 }
 
-static void pages_that_changed_places_have_another_sum(void **state)
+TEST(pages_that_changed_places_have_another_sum)
 {
 	static uint64_t words[2 * PAGE / 8], swapped[2 * PAGE / 8];
 
-	(void)state;
 	fill_words(words, 1, sizeof(words));
 	memcpy(swapped, words + PAGE / 8, PAGE);
 	memcpy(swapped + PAGE / 8, words, PAGE);
@@ -93,12 +92,11 @@ static void pages_that_changed_places_have_another_sum(void **state)
 			     checksum_pages(swapped, sizeof(swapped), 0));
 }
 
-static void checksums_are_off_by_option(void **state)
+TEST(checksums_are_off_by_option)
 {
 	struct content_settings plain = settings;
 	struct set *set = make_set(mixed);
 
-	(void)state;
 	plain.checksum = false;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &plain), 0);
@@ -111,9 +109,8 @@ static void checksums_are_off_by_option(void **state)
 	free_set(set);
 }
 
-static void checksums_are_compared(void **state)
+TEST(checksums_are_compared)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(staging); i++) {
 		struct content_settings some = with_staging(staging[i]);
 		struct set *set = make_set(mixed);
@@ -132,7 +129,7 @@ static void checksums_are_compared(void **state)
 	}
 }
 
-static void a_changed_byte_is_detected(void **state)
+TEST(a_changed_byte_is_detected)
 {
 	static const struct {
 		uint64_t offset;
@@ -147,7 +144,6 @@ static void a_changed_byte_is_detected(void **state)
 		{ HEADER + 6 * PAGE + 3 * MIB + MIB / 4 - 1, "BO 5 of 6" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint64_t offset = cases[i].offset;
 		struct set *set = make_set(mixed);
@@ -165,12 +161,11 @@ static void a_changed_byte_is_detected(void **state)
 }
 
 /* A BO of several ranges, the last of which is not full. */
-static void a_changed_byte_is_detected_in_each_page(void **state)
+TEST(a_changed_byte_is_detected_in_each_page)
 {
 	struct content_settings some = with_staging(20 * PAGE);
 	struct set *set = make_set((const uint64_t[]){ 11 * PAGE, PAGE, 0 });
 
-	(void)state;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &some), 0);
 	for (uint64_t page = 0; page < 12; page++) {
@@ -219,33 +214,14 @@ static bool are_known(char *name, bool has_checksum)
 	return known;
 }
 
-static void the_image_names_the_kind_of_its_checksums(void **state)
+TEST(the_image_names_the_kind_of_its_checksums)
 {
 	char known[] = CHECKSUM_NAME, unknown[] = "xxh3-pages2";
 
-	(void)state;
 	assert_true(are_known(known, true));
 	assert_false(are_known(known, false));
 	assert_false(are_known(NULL, true));
 	assert_false(are_known(NULL, false));
 	/* Of a newer version of this plugin: nothing is compared. */
 	assert_false(are_known(unknown, true));
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, drm_calls_begin, drm_calls_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(checksums_cover_the_contents),
-		TEST(checksums_are_off_by_option),
-		TEST(pages_are_summed_in_any_order),
-		TEST(pages_that_changed_places_have_another_sum),
-		TEST(the_image_names_the_kind_of_its_checksums),
-		TEST(checksums_are_compared),
-		TEST(a_changed_byte_is_detected),
-		TEST(a_changed_byte_is_detected_in_each_page),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

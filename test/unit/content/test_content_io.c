@@ -139,11 +139,12 @@ static uint64_t disk_bytes(const struct set *set)
 	return (uint64_t)stat.st_blocks * 512;
 }
 
-static void files_on_a_disk_hold_the_same_bytes(void **state)
+#define TEST(name) TEST_WITH(name, begin, drm_calls_end)
+
+TEST(files_on_a_disk_hold_the_same_bytes)
 {
 	struct set *set = make_disk_set(mixed);
 
-	(void)state;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_true(image_is_filled(set));
@@ -157,11 +158,10 @@ static void files_on_a_disk_hold_the_same_bytes(void **state)
 }
 
 /* Some file systems accept O_DIRECT at open() and refuse the access. */
-static void a_file_system_without_direct_access_gets_buffered_access(void **state)
+TEST(a_file_system_without_direct_access_gets_buffered_access)
 {
 	struct set *set = make_disk_set(mixed);
 
-	(void)state;
 	files.no_direct = true;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
@@ -207,11 +207,10 @@ static struct set *make_half_zero_set(void)
 	return set;
 }
 
-static void zeros_become_holes(void **state)
+TEST(zeros_become_holes)
 {
 	struct set *set = make_half_zero_set();
 
-	(void)state;
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_int_equal(lseek(set->job.image_fd, 0, SEEK_END), image_size(set));
 	assert_in_range(disk_bytes(set), 5 * MIB, 8 * MIB);
@@ -222,12 +221,11 @@ static void zeros_become_holes(void **state)
 	free_set(set);
 }
 
-static void holes_are_off_by_option(void **state)
+TEST(holes_are_off_by_option)
 {
 	struct content_settings plain = settings;
 	struct set *set = make_half_zero_set();
 
-	(void)state;
 	plain.skip_zeros = false;
 	assert_int_equal(content_save(&set->job, 1, &plain), 0);
 	assert_true(disk_bytes(set) >= image_size(set));
@@ -235,11 +233,10 @@ static void holes_are_off_by_option(void **state)
 }
 
 /* New BOs of a restore may hold any bytes. */
-static void holes_are_loaded_as_zeros(void **state)
+TEST(holes_are_loaded_as_zeros)
 {
 	struct set *set = make_half_zero_set();
 
-	(void)state;
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	fill(set);
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
@@ -256,11 +253,10 @@ static void holes_are_loaded_as_zeros(void **state)
 }
 
 /* "cp --sparse=always" makes such holes on file systems with blocks of 1 KiB. */
-static void holes_that_end_within_a_page_are_loaded(void **state)
+TEST(holes_that_end_within_a_page_are_loaded)
 {
 	static const off_t blocks[] = { 512, 1024, 2048, 4096 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++) {
 		struct set *set = make_half_zero_set();
 
@@ -294,9 +290,8 @@ static uint64_t offset_case(const struct set *set, unsigned int which)
 
 static const int errors[] = { EIO, ENOSPC, EINTR, EDQUOT };
 
-static void each_error_at_each_offset_fails_the_save(void **state)
+TEST(each_error_at_each_offset_fails_the_save)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(errors); i++) {
 		struct set *set = make_disk_set(mixed);
 		size_t fds = unit_count_fds();
@@ -323,9 +318,8 @@ static void each_error_at_each_offset_fails_the_save(void **state)
 	}
 }
 
-static void each_error_at_each_offset_fails_the_load(void **state)
+TEST(each_error_at_each_offset_fails_the_load)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(errors); i++) {
 		struct set *set = make_disk_set(mixed);
 
@@ -350,11 +344,10 @@ static void each_error_at_each_offset_fails_the_load(void **state)
 }
 
 /* After an odd length, the rest is not aligned. */
-static void short_reads_and_writes_are_continued(void **state)
+TEST(short_reads_and_writes_are_continued)
 {
 	static const size_t parts[] = { 1, 100, 512, PAGE };
 
-	(void)state;
 	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(parts); i++) {
 		struct set *set = make_disk_set(mixed);
 
@@ -374,11 +367,10 @@ static void short_reads_and_writes_are_continued(void **state)
 	}
 }
 
-static void a_full_disk_is_an_error_before_the_first_copy(void **state)
+TEST(a_full_disk_is_an_error_before_the_first_copy)
 {
 	struct set *set = make_disk_set(mixed);
 
-	(void)state;
 	files.fallocate_error = ENOSPC;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), -ENOSPC);
@@ -387,11 +379,10 @@ static void a_full_disk_is_an_error_before_the_first_copy(void **state)
 	free_set(set);
 }
 
-static void a_file_system_that_cannot_reserve_space_works(void **state)
+TEST(a_file_system_that_cannot_reserve_space_works)
 {
 	struct set *set = make_disk_set(mixed);
 
-	(void)state;
 	files.fallocate_error = EOPNOTSUPP;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
@@ -400,11 +391,10 @@ static void a_file_system_that_cannot_reserve_space_works(void **state)
 }
 
 /* The device may report an error after the last write. */
-static void an_error_of_fdatasync_fails_the_save(void **state)
+TEST(an_error_of_fdatasync_fails_the_save)
 {
 	struct set *set = make_disk_set(mixed);
 
-	(void)state;
 	files.fdatasync_error = EIO;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), -EIO);
@@ -412,12 +402,11 @@ static void an_error_of_fdatasync_fails_the_save(void **state)
 	free_set(set);
 }
 
-static void bos_need_not_be_whole_pages(void **state)
+TEST(bos_need_not_be_whole_pages)
 {
 	static const uint64_t sizes[] = { 4097, 5000, 100001, MIB + 3, PAGE, 0 };
 	struct content_settings tiny = settings;
 
-	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
 		struct set *set = make_set(sizes);
 
@@ -438,11 +427,10 @@ static void bos_need_not_be_whole_pages(void **state)
 }
 
 /* On file systems that do not need aligned memory, as tmpfs. */
-static void contents_have_the_same_place_in_pages_of_bos_and_slots(void **state)
+TEST(contents_have_the_same_place_in_pages_of_bos_and_slots)
 {
 	struct set *set = make_set(mixed);
 
-	(void)state;
 	gpu.counts_copies = true;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
@@ -453,12 +441,11 @@ static void contents_have_the_same_place_in_pages_of_bos_and_slots(void **state)
 	free_set(set);
 }
 
-static void large_bos_have_gpu_addresses_of_huge_pages(void **state)
+TEST(large_bos_have_gpu_addresses_of_huge_pages)
 {
 	struct set *set = make_set(
 		(const uint64_t[]){ PAGE, 2 * MIB, PAGE, 4 * MIB + PAGE, 3 * PAGE, 2 * MIB, 0 });
 
-	(void)state;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_true(image_is_filled(set));
@@ -466,13 +453,12 @@ static void large_bos_have_gpu_addresses_of_huge_pages(void **state)
 	free_set(set);
 }
 
-static void slots_are_distributed_over_the_rings(void **state)
+TEST(slots_are_distributed_over_the_rings)
 {
 	struct set *set = make_set(mixed);
 	struct sdma_bo bo;
 	struct sdma *engine;
 
-	(void)state;
 	gpu.rings = 0xa;
 	assert_int_equal(sdma_open(128, 5, PAGE, &engine), 0);
 	assert_int_equal(sdma_bo_import(engine,
@@ -493,11 +479,10 @@ static void slots_are_distributed_over_the_rings(void **state)
 	free_set(set);
 }
 
-static void a_gpu_without_a_ring_is_an_error(void **state)
+TEST(a_gpu_without_a_ring_is_an_error)
 {
 	struct set *set = make_set(mixed);
 
-	(void)state;
 	gpu.rings = 0;
 	assert_int_equal(content_save(&set->job, 1, &settings), -ENODATA);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "copy engine");
@@ -511,44 +496,15 @@ static void end_hang(const char *line)
 }
 
 /* The copy hangs until the line of progress. */
-static void a_long_copy_logs_its_progress(void **state)
+TEST(a_long_copy_logs_its_progress)
 {
 	struct content_settings patient = settings;
 	struct set *set = make_set(mixed);
 
-	(void)state;
 	sim_write("fence_hang", "1");
 	patient.copy_timeout_s = 120;
 	unit_criu()->printed = end_hang;
 	assert_int_equal(content_save(&set->job, 1, &patient), 0);
 	assert_logged("GPU 0x0100: saved 0 of 3 MiB", "limited by");
 	free_set(set);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, drm_calls_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(files_on_a_disk_hold_the_same_bytes),
-		TEST(a_file_system_without_direct_access_gets_buffered_access),
-		TEST(zeros_become_holes),
-		TEST(holes_are_off_by_option),
-		TEST(holes_are_loaded_as_zeros),
-		TEST(holes_that_end_within_a_page_are_loaded),
-		TEST(each_error_at_each_offset_fails_the_save),
-		TEST(each_error_at_each_offset_fails_the_load),
-		TEST(short_reads_and_writes_are_continued),
-		TEST(a_full_disk_is_an_error_before_the_first_copy),
-		TEST(a_file_system_that_cannot_reserve_space_works),
-		TEST(an_error_of_fdatasync_fails_the_save),
-		TEST(bos_need_not_be_whole_pages),
-		TEST(contents_have_the_same_place_in_pages_of_bos_and_slots),
-		TEST(large_bos_have_gpu_addresses_of_huge_pages),
-		TEST(slots_are_distributed_over_the_rings),
-		TEST(a_gpu_without_a_ring_is_an_error),
-		TEST(a_long_copy_logs_its_progress),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

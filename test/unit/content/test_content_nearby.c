@@ -87,11 +87,12 @@ static struct set *save_set_for_both_ways(void)
 	return save_set();
 }
 
-static void both_ways_are_tried_and_read_the_same_bytes(void **state)
+#define TEST(name) TEST_WITH(name, begin, drm_calls_end)
+
+TEST(both_ways_are_tried_and_read_the_same_bytes)
 {
 	struct set *set = save_set_for_both_ways();
 
-	(void)state;
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_true(bos_are_filled(set));
 	assert_in_range(reads.whole, TRIED, 265 - TRIED);
@@ -99,11 +100,10 @@ static void both_ways_are_tried_and_read_the_same_bytes(void **state)
 	free_set(set);
 }
 
-static void the_faster_way_reads_the_rest(void **state)
+TEST(the_faster_way_reads_the_rest)
 {
 	struct set *set = save_set_for_both_ways();
 
-	(void)state;
 	reads.whole_is_slow = true;
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_true(reads.in_parts > reads.whole);
@@ -132,28 +132,14 @@ static void detect_change(struct set *set, unsigned int range, uint64_t at, bool
 }
 
 /* In each part of a range of the first turn, and of one of the second turn. */
-static void a_changed_byte_is_detected_in_each_way(void **state)
+TEST(a_changed_byte_is_detected_in_each_way)
 {
 	struct set *set = save_set_for_both_ways();
 
-	(void)state;
 	for (uint64_t part = 0; part < 4; part++) {
 		detect_change(set, 16, part * (64 << 10) + 97 * part, false);
 		detect_change(set, 48, part * (64 << 10) + 97 * part, true);
 	}
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	free_set(set);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, drm_calls_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(both_ways_are_tried_and_read_the_same_bytes),
-		TEST(the_faster_way_reads_the_rest),
-		TEST(a_changed_byte_is_detected_in_each_way),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,13 +64,14 @@ static int save_to_stream(struct set *set, struct peer *peer, size_t limit)
 	return ret;
 }
 
-static void streams_are_written_in_order(void **state)
+#define TEST(name) TEST_WITH(name, drm_calls_begin, drm_calls_end)
+
+TEST(streams_are_written_in_order)
 {
 	struct set *set = make_set(mixed);
 	struct peer peer;
 	uint64_t length = image_size(set) - HEADER, at = HEADER;
 
-	(void)state;
 	fill(set);
 	assert_int_equal(save_to_stream(set, &peer, image_size(set) + 1), 0);
 	assert_int_equal(peer.size, image_size(set));
@@ -85,11 +86,10 @@ static void streams_are_written_in_order(void **state)
 }
 
 /* No SIGPIPE ends the writer. */
-static void a_stream_without_a_reader_is_an_error(void **state)
+TEST(a_stream_without_a_reader_is_an_error)
 {
 	static const size_t limits[] = { 0, 1, 4 * PAGE, MIB };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		struct set *set = make_set(mixed);
 		struct peer peer;
@@ -124,21 +124,19 @@ static int load_from_stream(struct set *set, size_t size)
 	return ret;
 }
 
-static void streams_are_read_in_order(void **state)
+TEST(streams_are_read_in_order)
 {
 	struct set *set = make_set(mixed);
 
-	(void)state;
 	assert_int_equal(load_from_stream(set, image_size(set) - HEADER), 0);
 	assert_true(bos_are_filled(set));
 	free_set(set);
 }
 
-static void a_stream_that_ends_early_fails_the_load(void **state)
+TEST(a_stream_that_ends_early_fails_the_load)
 {
 	static const size_t missing[] = { 1, PAGE, MIB, 3 * MIB };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
 		struct set *set = make_set(mixed);
 
@@ -148,18 +146,4 @@ static void a_stream_that_ends_early_fails_the_load(void **state)
 		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
 		free_set(set);
 	}
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, drm_calls_begin, drm_calls_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(streams_are_written_in_order),
-		TEST(a_stream_without_a_reader_is_an_error),
-		TEST(streams_are_read_in_order),
-		TEST(a_stream_that_ends_early_fails_the_load),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,13 +55,14 @@ static int begin(void **state)
 	return drm_calls_begin(state);
 }
 
-static void without_threads_the_caller_copies_one_gpu_after_the_other(void **state)
+#define TEST(name) TEST_WITH(name, begin, drm_calls_end)
+
+TEST(without_threads_the_caller_copies_one_gpu_after_the_other)
 {
 	struct set *a = make_set((const uint64_t[]){ 3 * PAGE, PAGE, 7 * PAGE, 0 }),
 		   *b = make_set((const uint64_t[]){ MIB, 0 });
 	struct content_job jobs[2] = { a->job, b->job };
 
-	(void)state;
 	fill(a);
 	fill(b);
 	/* The simulated GPU starts a thread of its own for the first copy. */
@@ -77,27 +78,14 @@ static void without_threads_the_caller_copies_one_gpu_after_the_other(void **sta
 }
 
 /* The thread ends before pthread_create() returns. */
-static void the_error_of_a_short_thread_is_reported(void **state)
+TEST(the_error_of_a_short_thread_is_reported)
 {
 	struct set *set = make_set((const uint64_t[]){ 3 * PAGE, PAGE, 7 * PAGE, 0 });
 
-	(void)state;
 	threads.returns_after_the_end = true;
 	gpu.fail_at = 1;
 	gpu.fail_errno = EACCES;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EACCES);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", strerror(EACCES));
 	free_set(set);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, drm_calls_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(without_threads_the_caller_copies_one_gpu_after_the_other),
-		TEST(the_error_of_a_short_thread_is_reported),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,11 +119,12 @@ static struct set *save_set(const uint64_t *sizes, bool one_is_slow)
 	return set;
 }
 
-static void both_ways_are_tried(void **state)
+#define TEST(name) TEST_WITH(name, begin, drm_calls_end)
+
+TEST(both_ways_are_tried)
 {
 	struct set *set = save_set(many_ranges, false);
 
-	(void)state;
 	assert_true(calls.populated >= 16);
 	assert_true(calls.written >= 16);
 	assert_true(image_is_filled(set));
@@ -131,11 +132,10 @@ static void both_ways_are_tried(void **state)
 }
 
 /* With few processors, or with many images, the others have enough to do. */
-static void few_processors_write(void **state)
+TEST(few_processors_write)
 {
 	struct set *set;
 
-	(void)state;
 	processors = 3;
 	set = save_set(many_ranges, false);
 	assert_int_equal(calls.populated, 0);
@@ -144,11 +144,10 @@ static void few_processors_write(void **state)
 }
 
 /* Threads that wait for the kernel's lock of the file would use the processors. */
-static void few_processors_write_one_at_a_time(void **state)
+TEST(few_processors_write_one_at_a_time)
 {
 	struct set *set;
 
-	(void)state;
 	processors = 3;
 	calls.writes_take_long = true;
 	set = save_set(many_ranges, false);
@@ -174,11 +173,10 @@ static void load_beside(struct set *set, unsigned int running, const char *slots
 	assert_int_equal(sem_destroy(&limit), 0);
 }
 
-static void gpus_of_other_runs_share_the_processors(void **state)
+TEST(gpus_of_other_runs_share_the_processors)
 {
 	struct set *set;
 
-	(void)state;
 	processors = 16;
 	set = save_set(many_ranges, false);
 	load_beside(set, 0, "12 slots of 680 KiB");
@@ -186,11 +184,10 @@ static void gpus_of_other_runs_share_the_processors(void **state)
 	free_set(set);
 }
 
-static void an_unknown_number_of_processors_is_a_large_one(void **state)
+TEST(an_unknown_number_of_processors_is_a_large_one)
 {
 	struct set *set;
 
-	(void)state;
 	processors = 0;
 	set = save_set(many_ranges, false);
 	assert_true(calls.populated >= 16);
@@ -219,31 +216,28 @@ static unsigned int save_two_images(unsigned int count)
 	return calls.populated;
 }
 
-static void images_share_a_trial(void **state)
+TEST(images_share_a_trial)
 {
-	(void)state;
 	assert_int_equal(save_two_images(8), 8);
 	assert_int_equal(save_two_images(7), 0);
 }
 
 /* Threads wait while one of them maps the file, so they share mappings of many ranges. */
-static void threads_share_mappings(void **state)
+TEST(threads_share_mappings)
 {
 	struct set *set = save_set(many_ranges, false);
 
-	(void)state;
 	assert_true(calls.populated >= 16);
 	assert_int_equal(calls.small, 0);
 	assert_int_equal(size_of_mapping(NULL), 0);
 	free_set(set);
 }
 
-static void a_slow_thread_keeps_its_mapping(void **state)
+TEST(a_slow_thread_keeps_its_mapping)
 {
 	static const uint64_t sizes[] = { 80 * MIB, 0 };
 	struct set *set = save_set(sizes, true);
 
-	(void)state;
 	/* The trial may choose pwrite() in spite of that. Then no thread needed the mapping of the
 	 * slow one, and this test proves nothing. */
 	if (calls.populated < MANY_PARTS)
@@ -252,11 +246,10 @@ static void a_slow_thread_keeps_its_mapping(void **state)
 	free_set(set);
 }
 
-static void a_file_that_cannot_be_mapped_is_written(void **state)
+TEST(a_file_that_cannot_be_mapped_is_written)
 {
 	static const int errors[] = { EINVAL, EFAULT, ENOMEM };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		struct set *set = make_set(many_ranges);
 
@@ -296,12 +289,11 @@ static int open_on_tmpfs(void)
 
 /* Newer kernels accept O_DIRECT on tmpfs, and RWF_NOWAIT does not tell there what is in memory. The
  * contents of a file with direct access start 8 bytes after a whole page of memory. */
-static void files_in_memory_are_loaded_into_whole_pages(void **state)
+TEST(files_in_memory_are_loaded_into_whole_pages)
 {
 	struct image_io io;
 	int fd;
 
-	(void)state;
 	mount_tmpfs("size=1M");
 	fd = open_on_tmpfs();
 	assert_int_equal(ftruncate(fd, PAGE), 0);
@@ -314,11 +306,10 @@ static void files_in_memory_are_loaded_into_whole_pages(void **state)
 }
 
 /* A store to a mapping of a full tmpfs would end the process with SIGBUS. */
-static void a_full_tmpfs_is_an_error(void **state)
+TEST(a_full_tmpfs_is_an_error)
 {
 	static const char *const sizes[] = { "size=1M", "size=3M", "size=5M", "size=12M" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct set *set = make_set(many_ranges);
 
@@ -334,25 +325,4 @@ static void a_full_tmpfs_is_an_error(void **state)
 		free_set(set);
 		unmount_tmpfs();
 	}
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, drm_calls_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(both_ways_are_tried),
-		TEST(few_processors_write),
-		TEST(few_processors_write_one_at_a_time),
-		TEST(gpus_of_other_runs_share_the_processors),
-		TEST(an_unknown_number_of_processors_is_a_large_one),
-		TEST(images_share_a_trial),
-		TEST(threads_share_mappings),
-		TEST(a_slow_thread_keeps_its_mapping),
-		TEST(a_file_that_cannot_be_mapped_is_written),
-		TEST(files_in_memory_are_loaded_into_whole_pages),
-		TEST(a_full_tmpfs_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

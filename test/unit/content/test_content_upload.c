@@ -78,11 +78,12 @@ static struct set *make_uploaded_set(const uint64_t *sizes)
 	return make_set_in_file(sizes, &upload.inode);
 }
 
-static void all_bytes_arrive_in_order(void **state)
+#define TEST(name) TEST_WITH(name, drm_calls_begin, drm_calls_end)
+
+TEST(all_bytes_arrive_in_order)
 {
 	struct set *set = make_uploaded_set(mixed);
 
-	(void)state;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_true(upload.ended);
@@ -93,24 +94,11 @@ static void all_bytes_arrive_in_order(void **state)
 }
 
 /* A hole would be bytes that do not arrive. */
-static void zeros_arrive_too(void **state)
+TEST(zeros_arrive_too)
 {
 	struct set *set = make_uploaded_set((const uint64_t[]){ 2 * MIB, 4 * MIB, PAGE, 0 });
 
-	(void)state;
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_int_equal(upload.arrived, image_size(set));
 	free_set(set);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, drm_calls_begin, drm_calls_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(all_bytes_arrive_in_order),
-		TEST(zeros_arrive_too),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

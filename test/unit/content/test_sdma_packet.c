@@ -44,9 +44,8 @@ static struct packet_format format_of(size_t row)
 	return format;
 }
 
-static void a_copy_is_seven_dwords(void **state)
+UNIT_TEST(a_copy_is_seven_dwords)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		struct packet_format format = format_of(i);
 		uint32_t dwords[8] = { 0 };
@@ -66,9 +65,8 @@ static void a_copy_is_seven_dwords(void **state)
 	}
 }
 
-static void no_packet_is_larger_than_the_engine_takes(void **state)
+UNIT_TEST(no_packet_is_larger_than_the_engine_takes)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		struct packet_format format = format_of(i);
 
@@ -98,9 +96,8 @@ static void check_packets(const struct packet_format *format, const uint32_t *dw
 	assert_true(done == size);
 }
 
-static void large_copies_are_split_and_cover_every_byte(void **state)
+UNIT_TEST(large_copies_are_split_and_cover_every_byte)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		struct packet_format format = format_of(i);
 		const uint64_t max = format.copy_max;
@@ -130,12 +127,11 @@ static void large_copies_are_split_and_cover_every_byte(void **state)
 	}
 }
 
-static void addresses_carry_into_the_high_dword(void **state)
+UNIT_TEST(addresses_carry_into_the_high_dword)
 {
 	const struct packet_format format = { .copy_max = 0x400000, .count_minus_one = true };
 	uint32_t dwords[14];
 
-	(void)state;
 	assert_int_equal(sdma_packet_emit_copy(&format, dwords, 0xffc00000, 0x1ffffff000, 0x401000),
 			 14);
 	assert_int_equal(dwords[7 + 1], 0xfff);
@@ -146,28 +142,14 @@ static void addresses_carry_into_the_high_dword(void **state)
 }
 
 /* Southern Islands and gfx12 have packets of another length. */
-static void unknown_families_are_refused(void **state)
+UNIT_TEST(unknown_families_are_refused)
 {
 	static const uint32_t unknown[] = { 0, 1, 110, 119, 152, 153, 200, UINT32_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
 		struct packet_format format = { .copy_max = 42 };
 
 		assert_int_equal(sdma_packet_find_format(unknown[i], &format), -EOPNOTSUPP);
 		assert_int_equal(format.copy_max, 42);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_copy_is_seven_dwords),
-		UNIT_TEST(no_packet_is_larger_than_the_engine_takes),
-		UNIT_TEST(large_copies_are_split_and_cover_every_byte),
-		UNIT_TEST(addresses_carry_into_the_high_dword),
-		UNIT_TEST(unknown_families_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,9 +29,8 @@ static uint64_t memory_of(const struct slots *slots)
 	return (bytes + SDMA_HUGE_PAGE - 1) / SDMA_HUGE_PAGE * SDMA_HUGE_PAGE;
 }
 
-static void slots_fit_in_the_staging_memory(void **state)
+TEST_WITH(slots_fit_in_the_staging_memory, begin, NULL)
 {
-	(void)state;
 	for (uint64_t bytes = 3 * PAGE; bytes < 40 * MIB; bytes += 257 * PAGE) {
 		struct slots slots = slots_choose(bytes, GIB, 1);
 
@@ -42,18 +41,16 @@ static void slots_fit_in_the_staging_memory(void **state)
 	}
 }
 
-static void one_slot_of_one_page_is_the_least(void **state)
+TEST_WITH(one_slot_of_one_page_is_the_least, begin, NULL)
 {
 	struct slots slots = slots_choose(0, GIB, 1);
 
-	(void)state;
 	assert_int_equal(slots.count, 1);
 	assert_int_equal(slots.size, PAGE);
 }
 
-static void little_memory_has_fewer_slots_before_they_become_small(void **state)
+TEST_WITH(little_memory_has_fewer_slots_before_they_become_small, begin, NULL)
 {
-	(void)state;
 	assert_int_equal(slots_choose(8 * MIB, GIB, 1).count, 12);
 	assert_int_equal(slots_choose(4 * MIB, GIB, 1).count, 8);
 	assert_int_equal(slots_choose(4 * MIB, GIB, 1).memory, 512 * KIB);
@@ -62,20 +59,18 @@ static void little_memory_has_fewer_slots_before_they_become_small(void **state)
 	assert_int_equal(slots_choose(1 * MIB, GIB, 1).memory, 256 * KIB);
 }
 
-static void few_contents_have_few_slots(void **state)
+TEST_WITH(few_contents_have_few_slots, begin, NULL)
 {
 	struct slots slots = slots_choose(8 * MIB, PAGE, 1);
 
-	(void)state;
 	assert_int_equal(slots.count, 1);
 	assert_int_equal(slots.size, PAGE);
 	slots = slots_choose(8 * MIB, MIB, 1);
 	assert_in_range(slots.count * slots.memory, MIB, MIB + 8 * SLOT_MARGIN);
 }
 
-static void gpus_share_the_processors(void **state)
+TEST_WITH(gpus_share_the_processors, begin, NULL)
 {
-	(void)state;
 	assert_int_equal(slots_choose(8 * MIB, GIB, 2).count, 12);
 	assert_int_equal(slots_choose(8 * MIB, GIB, 4).count, 8);
 	assert_int_equal(slots_choose(8 * MIB, GIB, 8).count, 4);
@@ -88,24 +83,8 @@ static void gpus_share_the_processors(void **state)
 	assert_int_equal(slots_choose(8 * MIB, GIB, 2).count, 4);
 }
 
-static void unknown_processors_are_many(void **state)
+TEST_WITH(unknown_processors_are_many, begin, NULL)
 {
-	(void)state;
 	processors = 0;
 	assert_int_equal(slots_choose(8 * MIB, GIB, 8).count, 12);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(slots_fit_in_the_staging_memory, begin),
-		cmocka_unit_test_setup(one_slot_of_one_page_is_the_least, begin),
-		cmocka_unit_test_setup(little_memory_has_fewer_slots_before_they_become_small,
-				       begin),
-		cmocka_unit_test_setup(few_contents_have_few_slots, begin),
-		cmocka_unit_test_setup(gpus_share_the_processors, begin),
-		cmocka_unit_test_setup(unknown_processors_are_many, begin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,11 +28,10 @@ static bool is_kept(int pipe_end)
 	return poll(&closed, 1, 0) == 0;
 }
 
-static void an_emptied_store_keeps_nothing(void **state)
+UNIT_TEST(an_emptied_store_keeps_nothing)
 {
 	int ends[3];
 
-	(void)state;
 	assert_int_equal(criu_stub_open_store(), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		ends[i] = store_pipe();
@@ -46,34 +45,21 @@ static void an_emptied_store_keeps_nothing(void **state)
 	}
 }
 
-static void an_emptied_store_takes_nothing(void **state)
+UNIT_TEST(an_emptied_store_takes_nothing)
 {
-	(void)state;
 	assert_int_equal(criu_stub_open_store(), 0);
 	host_empty_store(host_find_store());
 	assert_int_equal(host_store_fd(STDIN_FILENO), -EIO);
 }
 
-static void other_sockets_are_not_the_store(void **state)
+UNIT_TEST(other_sockets_are_not_the_store)
 {
 	int pair[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
 	assert_int_equal(host_find_store(), -ENOENT);
 	host_empty_store(-ENOENT);
 	assert_int_equal(send(pair[0], "", 1, MSG_DONTWAIT), 1);
 	(void)close(pair[0]);
 	(void)close(pair[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(an_emptied_store_keeps_nothing),
-		UNIT_TEST(an_emptied_store_takes_nothing),
-		UNIT_TEST(other_sockets_are_not_the_store),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,12 +75,11 @@ static int start(void (*watch)(void *argument, int criu), int fd, struct guard *
 	return guard_start(&ops, ret_guard);
 }
 
-static void a_guard_survives_the_process_group_of_criu(void **state)
+UNIT_TEST(a_guard_survives_the_process_group_of_criu)
 {
 	int fds[2];
 	pid_t criu;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	criu = fork();
 	if (!criu) {
@@ -98,12 +97,11 @@ static void a_guard_survives_the_process_group_of_criu(void **state)
 	(void)close(fds[1]);
 }
 
-static void a_guard_that_is_ended_does_nothing(void **state)
+UNIT_TEST(a_guard_that_is_ended_does_nothing)
 {
 	struct guard guard = { 0 };
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(start(report_end_of_criu, fds[1], &guard), 0);
 	assert_true(guard.pid > 0);
@@ -116,12 +114,11 @@ static void a_guard_that_is_ended_does_nothing(void **state)
 }
 
 /* A guard must not undo the dump of a CRIU that is alive. */
-static void a_guard_polls_again_after_an_error(void **state)
+UNIT_TEST(a_guard_polls_again_after_an_error)
 {
 	struct guard guard = { 0 };
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	failing_polls.count = 3;
 	failing_polls.fd = fds[1];
@@ -133,12 +130,11 @@ static void a_guard_polls_again_after_an_error(void **state)
 	(void)close(fds[1]);
 }
 
-static void a_guard_closes_all_other_descriptors(void **state)
+UNIT_TEST(a_guard_closes_all_other_descriptors)
 {
 	struct guard guard = { 0 };
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(start(report_number_of_fds, fds[1], &guard), 0);
 	assert_int_equal(await_report(fds[0]), 1);
@@ -148,13 +144,12 @@ static void a_guard_closes_all_other_descriptors(void **state)
 }
 
 /* CRIU calls waitpid() for any child after a SIGCHLD. */
-static void a_wait_for_any_child_does_not_find_a_guard(void **state)
+UNIT_TEST(a_wait_for_any_child_does_not_find_a_guard)
 {
 	struct pollfd ended = { .events = POLLIN };
 	struct guard guard = { 0 };
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(start(report_number_of_fds, fds[1], &guard), 0);
 	assert_int_equal(await_report(fds[0]), 1);
@@ -169,13 +164,12 @@ static void a_wait_for_any_child_does_not_find_a_guard(void **state)
 }
 
 /* CRIU waits with __WALL when it stops tasks. Another process may then get the pid of the guard. */
-static void guard_end_does_not_kill_a_process_with_a_reused_pid(void **state)
+UNIT_TEST(guard_end_does_not_kill_a_process_with_a_reused_pid)
 {
 	struct guard guard = { 0 };
 	int fds[2], status;
 	pid_t other;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(start(report_number_of_fds, fds[1], &guard), 0);
 	assert_int_equal(await_report(fds[0]), 1);
@@ -189,18 +183,4 @@ static void guard_end_does_not_kill_a_process_with_a_reused_pid(void **state)
 	assert_int_equal(waitpid(other, &status, 0), other);
 	(void)close(fds[0]);
 	(void)close(fds[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_guard_survives_the_process_group_of_criu),
-		UNIT_TEST(a_guard_that_is_ended_does_nothing),
-		UNIT_TEST(a_guard_polls_again_after_an_error),
-		UNIT_TEST(a_guard_closes_all_other_descriptors),
-		UNIT_TEST(a_wait_for_any_child_does_not_find_a_guard),
-		UNIT_TEST(guard_end_does_not_kill_a_process_with_a_reused_pid),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,11 +41,10 @@ static void fail_in_a_child(const char *object)
 	assert_int_equal(status, 0);
 }
 
-static void the_first_error_of_all_processes_is_kept(void **state)
+UNIT_TEST(the_first_error_of_all_processes_is_kept)
 {
 	struct log_first *first = share();
 
-	(void)state;
 	log_warn("no error");
 	fail_in_a_child("one");
 	fail_in_a_child("two");
@@ -54,11 +53,10 @@ static void the_first_error_of_all_processes_is_kept(void **state)
 	unshare_first(first);
 }
 
-static void nothing_is_kept_without_an_error(void **state)
+UNIT_TEST(nothing_is_kept_without_an_error)
 {
 	struct log_first *first;
 
-	(void)state;
 	(void)log_error(0, "before");
 	assert_null(log_first_error());
 	first = share();
@@ -68,24 +66,12 @@ static void nothing_is_kept_without_an_error(void **state)
 }
 
 /* A long object never hides the cause. */
-static void the_cause_ends_a_long_line(void **state)
+UNIT_TEST(the_cause_ends_a_long_line)
 {
 	char object[2 * LOG_LINE_SIZE];
 
-	(void)state;
 	memset(object, 'o', sizeof(object) - 1);
 	object[sizeof(object) - 1] = '\0';
 	assert_int_equal(log_error(-ENOSPC, "%s", object), -ENOSPC);
 	assert_int_equal(unit_count_lines("oo: No space left on device"), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(the_first_error_of_all_processes_is_kept),
-		UNIT_TEST(nothing_is_kept_without_an_error),
-		UNIT_TEST(the_cause_ends_a_long_line),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

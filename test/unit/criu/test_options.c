@@ -63,11 +63,12 @@ static int read_with(const char *variable, const char *value, struct options *op
 	return ret;
 }
 
-static void without_variables_every_check_is_on(void **state)
+#define TEST(name) TEST_WITH(name, clean_environment, unit_end)
+
+TEST(without_variables_every_check_is_on)
 {
 	struct options options;
 
-	(void)state;
 	assert_int_equal(options_read(&options), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
 		assert_true(value_of(&options, i));
@@ -75,11 +76,10 @@ static void without_variables_every_check_is_on(void **state)
 	assert_true(options.content.copy_timeout_s > 0);
 }
 
-static void force_is_off_by_default(void **state)
+TEST(force_is_off_by_default)
 {
 	struct options options;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(off_switches); i++) {
 		const bool *value = (const void *)((const char *)&options + off_switches[i].offset);
 
@@ -91,12 +91,11 @@ static void force_is_off_by_default(void **state)
 	}
 }
 
-static void each_switch_turns_off_its_own_check_only(void **state)
+TEST(each_switch_turns_off_its_own_check_only)
 {
 	static const char *const off[] = { "0", "NO", "no", "nO" };
 	static const char *const on[] = { "1", "YES", "yes", "Yes" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(switches); i++) {
 		struct options options;
 
@@ -113,11 +112,10 @@ static void each_switch_turns_off_its_own_check_only(void **state)
 	}
 }
 
-static void an_invalid_switch_is_refused_with_variable_and_value(void **state)
+TEST(an_invalid_switch_is_refused_with_variable_and_value)
 {
 	static const char *const bad[] = { "maybe", "2", "", " 0", "off" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(switches); i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(bad); j++) {
 			struct options options;
@@ -133,11 +131,10 @@ static void an_invalid_switch_is_refused_with_variable_and_value(void **state)
 	}
 }
 
-static void staging_memory_accepts_units(void **state)
+TEST(staging_memory_accepts_units)
 {
 	struct options standard, options;
 
-	(void)state;
 	assert_int_equal(options_read(&standard), 0);
 	assert_int_equal(read_with("KFD_MAX_BUFFER_SIZE", "0", &options), 0);
 	assert_int_equal(options.content.staging_bytes, standard.content.staging_bytes);
@@ -149,11 +146,10 @@ static void staging_memory_accepts_units(void **state)
 	assert_int_equal(options.content.staging_bytes, 2ULL << 30);
 }
 
-static void the_copy_timeout_can_be_set(void **state)
+TEST(the_copy_timeout_can_be_set)
 {
 	struct options standard, options;
 
-	(void)state;
 	assert_int_equal(options_read(&standard), 0);
 	assert_int_equal(read_with("KFD_COPY_TIMEOUT", "5", &options), 0);
 	assert_int_equal(options.content.copy_timeout_s, 5);
@@ -161,7 +157,7 @@ static void the_copy_timeout_can_be_set(void **state)
 	assert_int_equal(options.content.copy_timeout_s, standard.content.copy_timeout_s);
 }
 
-static void an_invalid_number_is_refused_with_variable_and_value(void **state)
+TEST(an_invalid_number_is_refused_with_variable_and_value)
 {
 	static const struct {
 		const char *variable;
@@ -180,7 +176,6 @@ static void an_invalid_number_is_refused_with_variable_and_value(void **state)
 		{ "KFD_COPY_TIMEOUT", "18446744073" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct options options = { .content.staging_bytes = 42 };
 
@@ -190,21 +185,4 @@ static void an_invalid_number_is_refused_with_variable_and_value(void **state)
 		assert_logged("Error (amdgpu_plugin): ", cases[i].variable, cases[i].value);
 		assert_int_equal(options.content.staging_bytes, 42);
 	}
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, clean_environment, unit_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(without_variables_every_check_is_on),
-		TEST(force_is_off_by_default),
-		TEST(each_switch_turns_off_its_own_check_only),
-		TEST(an_invalid_switch_is_refused_with_variable_and_value),
-		TEST(staging_memory_accepts_units),
-		TEST(the_copy_timeout_can_be_set),
-		TEST(an_invalid_number_is_refused_with_variable_and_value),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

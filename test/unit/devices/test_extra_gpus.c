@@ -175,12 +175,13 @@ static void leave_cgroup(void)
 	assert_int_equal(unlink(unit_path("cgroup2/job/cgroup.type")), 0);
 }
 
-static void visible_gpus_get_their_own_buckets(void **state)
+#define TEST(name) TEST_WITH(name, begin, fake_kernel_end)
+
+TEST(visible_gpus_get_their_own_buckets)
 {
 	uint32_t mapped;
 	int fd;
 
-	(void)state;
 	leave_cgroup();
 	write_image(false, 0xbeef, 0);
 	fd = run_restore();
@@ -205,12 +206,11 @@ static void visible_gpus_get_their_own_buckets(void **state)
 }
 
 /* The process knows its GPU by the id of an extra GPU. */
-static void an_extra_gpu_gets_no_id_that_the_process_knows(void **state)
+TEST(an_extra_gpu_gets_no_id_that_the_process_knows)
 {
 	struct topology topology;
 	int fd;
 
-	(void)state;
 	leave_cgroup();
 	/* Its first queue could reach the extra GPU. */
 	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
@@ -261,18 +261,16 @@ static void assert_hidden(void)
 	(void)close(fd);
 }
 
-static void extra_gpus_are_hidden(void **state)
+TEST(extra_gpus_are_hidden)
 {
-	(void)state;
 	write_image(false, 0xbeef, 0);
 	assert_hidden();
 	assert_int_equal(kernel.restored.priv_data_size, PRIV_SIZE);
 }
 
 /* The other tasks of a large job open /dev/kfd at the same time. */
-static void a_full_cgroup_has_room_again_soon(void **state)
+TEST(a_full_cgroup_has_room_again_soon)
 {
-	(void)state;
 	bpf.full_until = 100;
 	write_image(true, 0xbeef, 0);
 	assert_hidden();
@@ -280,9 +278,8 @@ static void a_full_cgroup_has_room_again_soon(void **state)
 }
 
 /* Programs of others stay. */
-static void a_cgroup_that_stays_full_is_refused(void **state)
+TEST(a_cgroup_that_stays_full_is_refused)
 {
-	(void)state;
 	bpf.full_until = UINT_MAX;
 	write_image(true, 0xbeef, 0);
 	assert_refused("attach a program");
@@ -290,13 +287,12 @@ static void a_cgroup_that_stays_full_is_refused(void **state)
 }
 
 /* A process that has opened /dev/kfd keeps its GPUs. In a stream, the other file may come first. */
-static void extra_gpus_stay_after_another_open(void **state)
+TEST(extra_gpus_stay_after_another_open)
 {
 	int (*hook)(int id) = NULL;
 	CriuKfd empty = CRIU_KFD__INIT;
 	int first, second;
 
-	(void)state;
 	memcpy(&hook, &CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE], sizeof(hook));
 	assert_int_equal(image_write_kfd(4, &empty), 0);
 	write_image(false, 0xbeef, 0);
@@ -314,9 +310,8 @@ static void extra_gpus_stay_after_another_open(void **state)
 	(void)close(second);
 }
 
-static void extra_gpus_beside_svm_ranges_are_hidden(void **state)
+TEST(extra_gpus_beside_svm_ranges_are_hidden)
 {
-	(void)state;
 	write_image(true, 0xbeef, 0);
 	assert_hidden();
 	assert_int_equal(kernel.restored.priv_data_size, PRIV_SIZE + SVM_SIZE);
@@ -348,7 +343,7 @@ static void assert_kept_visible(void)
 }
 
 /* The restore fails before RESTORE, where the driver would answer EPERM. */
-static void xnack_beside_a_gpu_that_cannot_must_be_hidden(void **state)
+TEST(xnack_beside_a_gpu_that_cannot_must_be_hidden)
 {
 	static const struct {
 		uint32_t version;
@@ -362,7 +357,6 @@ static void xnack_beside_a_gpu_that_cannot_must_be_hidden(void **state)
 		{ 120500, "-1\n", true },
 	};
 
-	(void)state;
 	bpf.load_error = EPERM;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		CriuKfd *image = new_image_of_one(0xbeef);
@@ -381,20 +375,18 @@ static void xnack_beside_a_gpu_that_cannot_must_be_hidden(void **state)
 	}
 }
 
-static void extra_gpus_beside_unknown_private_data_are_hidden(void **state)
+TEST(extra_gpus_beside_unknown_private_data_are_hidden)
 {
-	(void)state;
 	write_image(false, 0xbeef, 1);
 	assert_hidden();
 }
 
 /* The GPU that has the old id now is none of the process. */
-static void a_hidden_gpu_may_have_the_id_of_another(void **state)
+TEST(a_hidden_gpu_may_have_the_id_of_another)
 {
 	struct topology topology;
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(topology_read("test/data/machines/eight", &topology), 0);
 	id = topology_find_minor(&topology, 129)->gpu_id;
 	topology_done(&topology);
@@ -405,9 +397,8 @@ static void a_hidden_gpu_may_have_the_id_of_another(void **state)
 	(void)unsetenv("AMDGPU_DEVICE_MAP");
 }
 
-static void what_cannot_be_hidden_is_refused(void **state)
+TEST(what_cannot_be_hidden_is_refused)
 {
-	(void)state;
 	bpf.load_error = EPERM;
 	write_image(true, 0xbeef, 0);
 	assert_refused("device cgroup");
@@ -424,9 +415,8 @@ static void what_cannot_be_hidden_is_refused(void **state)
 	assert_int_equal(bpf.opens, 0);
 }
 
-static void a_task_in_the_root_cgroup_is_refused(void **state)
+TEST(a_task_in_the_root_cgroup_is_refused)
 {
-	(void)state;
 	leave_cgroup();
 	write_image(true, 0xbeef, 0);
 	assert_refused("the task is in the root cgroup");
@@ -438,13 +428,12 @@ static void a_task_in_the_root_cgroup_is_refused(void **state)
 }
 
 /* The first open of /dev/kfd decides, also that of a file without state. */
-static void a_file_without_state_does_not_open_kfd_too_early(void **state)
+TEST(a_file_without_state_does_not_open_kfd_too_early)
 {
 	int (*hook)(int id) = NULL;
 	CriuKfd empty = CRIU_KFD__INIT;
 	int first, second;
 
-	(void)state;
 	memcpy(&hook, &CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE], sizeof(hook));
 	write_image(true, 0xbeef, 0);
 	assert_int_equal(image_write_kfd(4, &empty), 0);
@@ -460,11 +449,10 @@ static void a_file_without_state_does_not_open_kfd_too_early(void **state)
 	(void)close(second);
 }
 
-static void svm_ranges_without_extra_gpus_are_restored(void **state)
+TEST(svm_ranges_without_extra_gpus_are_restored)
 {
 	int fd;
 
-	(void)state;
 	kernel.machine = "one";
 	write_image(true, 0xbeef, 0);
 	fd = run_restore();
@@ -474,36 +462,10 @@ static void svm_ranges_without_extra_gpus_are_restored(void **state)
 	(void)close(fd);
 }
 
-static void gpus_without_a_render_node_are_not_used(void **state)
+TEST(gpus_without_a_render_node_are_not_used)
 {
-	(void)state;
 	kernel.hides_render_nodes = true;
 	write_image(false, 0xbeef, 0);
 	assert_refused("(cannot open: renderD");
 	assert_int_equal(unit_count_lines("is not used: cannot open renderD"), GPUS);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, fake_kernel_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(visible_gpus_get_their_own_buckets),
-		TEST(an_extra_gpu_gets_no_id_that_the_process_knows),
-		TEST(extra_gpus_are_hidden),
-		TEST(a_full_cgroup_has_room_again_soon),
-		TEST(a_cgroup_that_stays_full_is_refused),
-		TEST(extra_gpus_stay_after_another_open),
-		TEST(extra_gpus_beside_svm_ranges_are_hidden),
-		TEST(xnack_beside_a_gpu_that_cannot_must_be_hidden),
-		TEST(extra_gpus_beside_unknown_private_data_are_hidden),
-		TEST(a_hidden_gpu_may_have_the_id_of_another),
-		TEST(what_cannot_be_hidden_is_refused),
-		TEST(a_task_in_the_root_cgroup_is_refused),
-		TEST(a_file_without_state_does_not_open_kfd_too_early),
-		TEST(svm_ranges_without_extra_gpus_are_restored),
-		TEST(gpus_without_a_render_node_are_not_used),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

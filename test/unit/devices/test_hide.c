@@ -112,7 +112,7 @@ static uint64_t run(const struct bpf_insn *program, size_t count, const char *na
 	return machine.registers[0];
 }
 
-static void only_the_thread_itself_is_denied_the_hidden_minors(void **state)
+UNIT_TEST(only_the_thread_itself_is_denied_the_hidden_minors)
 {
 	static const uint32_t minors[] = { 129, 130, 256 };
 	static const char name[HIDE_NAME_SIZE] = "0123456789abcde";
@@ -137,7 +137,6 @@ static void only_the_thread_itself_is_denied_the_hidden_minors(void **state)
 	struct bpf_insn program[HIDE_INSTRUCTIONS_MAX];
 	size_t count = hide_build(minors, ARRAY_SIZE(minors), name, program);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %zu\n", i);
 		assert_int_equal(run(program, count, cases[i].name, &cases[i].access),
@@ -145,13 +144,12 @@ static void only_the_thread_itself_is_denied_the_hidden_minors(void **state)
 	}
 }
 
-static void the_largest_program_fits(void **state)
+UNIT_TEST(the_largest_program_fits)
 {
 	struct bpf_insn program[HIDE_INSTRUCTIONS_MAX];
 	uint32_t minors[HIDE_MINORS_MAX];
 	size_t count;
 
-	(void)state;
 	for (uint32_t i = 0; i < HIDE_MINORS_MAX; i++)
 		minors[i] = 128 + i;
 	count = hide_build(minors, HIDE_MINORS_MAX, "name-of-15-byte", program);
@@ -283,26 +281,12 @@ static void run_in_cgroup(int (*function)(void))
 	assert_int_equal(status, 0);
 }
 
-static void the_kernel_denies_until_the_end(void **state)
+UNIT_TEST(the_kernel_denies_until_the_end)
 {
-	(void)state;
 	run_in_cgroup(try_in_cgroup);
 }
 
-static void the_root_cgroup_is_left_alone(void **state)
+UNIT_TEST(the_root_cgroup_is_left_alone)
 {
-	(void)state;
 	run_in_cgroup(try_in_root);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(only_the_thread_itself_is_denied_the_hidden_minors),
-		UNIT_TEST(the_largest_program_fits),
-		UNIT_TEST(the_kernel_denies_until_the_end),
-		UNIT_TEST(the_root_cgroup_is_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -252,11 +252,10 @@ static void run_case(case_function function)
 	assert_int_equal(status, 0);
 }
 
-#define CASE(name, function)           \
-	static void name(void **state) \
-	{                              \
-		(void)state;           \
-		run_case(function);    \
+#define CASE(name, function)        \
+	UNIT_TEST(name)             \
+	{                           \
+		run_case(function); \
 	}
 
 CASE(missing_nodes_are_made, make_missing_nodes)
@@ -268,20 +267,3 @@ CASE(links_are_not_followed, follow_no_links)
 CASE(tasks_outside_containers_make_nothing, make_nothing_in_criu_s_namespace)
 CASE(a_read_only_dev_is_named, name_a_read_only_dev)
 CASE(a_missing_capability_is_named, name_a_missing_capability)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(missing_nodes_are_made),
-		UNIT_TEST(a_node_has_the_rights_of_its_neighbour),
-		UNIT_TEST(an_outdated_kfd_is_replaced),
-		UNIT_TEST(other_files_are_kept),
-		UNIT_TEST(the_hosts_dev_stays_as_it_is),
-		UNIT_TEST(links_are_not_followed),
-		UNIT_TEST(tasks_outside_containers_make_nothing),
-		UNIT_TEST(a_read_only_dev_is_named),
-		UNIT_TEST(a_missing_capability_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -148,12 +148,13 @@ static bool is_complete(int id)
 	return complete;
 }
 
-static void criu_goes_on_and_waits_after_the_last_task(void **state)
+#define HELD(name) TEST_WITH(name, begin_held, end_held)
+
+HELD(criu_goes_on_and_waits_after_the_last_task)
 {
 	struct fake_process *process = make_full_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	hold_gpu();
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
@@ -177,12 +178,11 @@ static void criu_goes_on_and_waits_after_the_last_task(void **state)
 }
 
 /* Another plugin may keep CRIU from calling DUMP_DEVICES_LATE of this one. */
-static void without_that_hook_criu_waits_at_the_end(void **state)
+HELD(without_that_hook_criu_waits_at_the_end)
 {
 	struct fake_process *process = make_full_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	assert_int_equal(finish_dump(0), 0);
@@ -193,12 +193,11 @@ static void without_that_hook_criu_waits_at_the_end(void **state)
 }
 
 /* CRIU runs no post-dump script then. */
-static void contents_that_cannot_be_saved_fail_the_dump(void **state)
+HELD(contents_that_cannot_be_saved_fail_the_dump)
 {
 	struct fake_process *process = make_full_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	gpu.fail_at = 1;
 	gpu.fail_errno = EACCES;
 	start_dump();
@@ -216,9 +215,8 @@ static void contents_that_cannot_be_saved_fail_the_dump(void **state)
 }
 
 /* CRIU fails before the end, and then calls DUMP_FINISH with its error, or not at all. */
-static void a_dump_that_fails_meanwhile_saves_no_more(void **state)
+HELD(a_dump_that_fails_meanwhile_saves_no_more)
 {
-	(void)state;
 	for (unsigned int with_finish = 0; with_finish < 2; with_finish++) {
 		struct fake_process *process = make_full_process();
 		int fd = open_kfd_of(process);
@@ -248,9 +246,8 @@ static void a_dump_that_fails_meanwhile_saves_no_more(void **state)
 
 /* CRIU fails with images that are complete, and then calls DUMP_FINISH with its error, or not at
  * all. */
-static void a_dump_that_fails_later_has_no_state(void **state)
+HELD(a_dump_that_fails_later_has_no_state)
 {
-	(void)state;
 	for (unsigned int with_finish = 0; with_finish < 2; with_finish++) {
 		struct fake_process *process = make_full_process();
 		int fd = open_kfd_of(process);
@@ -291,14 +288,13 @@ static unsigned int count_threads(bool sharing_root)
 }
 
 /* CRIU enters mount namespaces meanwhile. */
-static void no_thread_shares_the_root_of_criu(void **state)
+HELD(no_thread_shares_the_root_of_criu)
 {
 	struct fake_process *process = make_full_process();
 	/* A sanitizer may have a thread. */
 	unsigned int before = count_threads(true), all = count_threads(false);
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	if (syscall(SYS_kcmp, getpid(), getpid(), KCMP_FS, 0, 0) != 0)
 		skip();
 	hold_gpu();
@@ -313,12 +309,11 @@ static void no_thread_shares_the_root_of_criu(void **state)
 	(void)close(fd);
 }
 
-static void criu_waits_if_a_thread_cannot_leave_its_root(void **state)
+HELD(criu_waits_if_a_thread_cannot_leave_its_root)
 {
 	struct fake_process *process = make_full_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	test.unshare_fails = true;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
@@ -331,12 +326,11 @@ static void criu_waits_if_a_thread_cannot_leave_its_root(void **state)
 }
 
 /* With AMDGPU_FORCE=1, processes may have dma-bufs of one object. */
-static void criu_waits_if_the_user_wants_that(void **state)
+HELD(criu_waits_if_the_user_wants_that)
 {
 	static const char *const settings[][2] = { { "AMDGPU_PARALLEL_DUMP", "0" },
 						   { "AMDGPU_FORCE", "1" } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
 		struct fake_process *process = make_full_process();
 		int fd = open_kfd_of(process);
@@ -369,11 +363,10 @@ static void make_tree(struct member members[2])
 	gpu.wants_all_paused = true;
 }
 
-static void processes_are_saved_side_by_side(void **state)
+HELD(processes_are_saved_side_by_side)
 {
 	struct member members[2];
 
-	(void)state;
 	make_tree(members);
 	hold_gpu();
 	start_dump();
@@ -392,11 +385,10 @@ static void processes_are_saved_side_by_side(void **state)
 }
 
 /* The first process fails, and the contents of the second, which wait, are given up. */
-static void one_failure_ends_all(void **state)
+HELD(one_failure_ends_all)
 {
 	struct member members[2];
 
-	(void)state;
 	make_tree(members);
 	gpu.fail_at = 1;
 	gpu.fail_errno = EACCES;
@@ -414,11 +406,10 @@ static void one_failure_ends_all(void **state)
 }
 
 /* The room is enough for each process, and not for both. */
-static void room_is_counted_for_all_that_are_saved(void **state)
+HELD(room_is_counted_for_all_that_are_saved)
 {
 	struct member members[2];
 
-	(void)state;
 	make_tree(members);
 	test.room = BO_SIZE + BO_SIZE / 2;
 	hold_gpu();
@@ -445,7 +436,7 @@ static void join_blocked(struct member *member, struct fake_process *process)
 }
 
 /* CRIU has saved the signals of the task by then, and saves its timers later. */
-static void a_signal_that_criu_misses_is_told(void **state)
+HELD(a_signal_that_criu_misses_is_told)
 {
 	static const struct {
 		int before, meanwhile;
@@ -459,7 +450,6 @@ static void a_signal_that_criu_misses_is_told(void **state)
 		{ 0, 0, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process = make_full_process();
 		struct member member;
@@ -482,26 +472,4 @@ static void a_signal_that_criu_misses_is_told(void **state)
 		free(process->bos);
 		memset(process, 0, sizeof(*process));
 	}
-}
-
-#define HELD(function) cmocka_unit_test_setup_teardown(function, begin_held, end_held)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		HELD(criu_goes_on_and_waits_after_the_last_task),
-		HELD(without_that_hook_criu_waits_at_the_end),
-		HELD(contents_that_cannot_be_saved_fail_the_dump),
-		HELD(a_dump_that_fails_meanwhile_saves_no_more),
-		HELD(a_dump_that_fails_later_has_no_state),
-		HELD(no_thread_shares_the_root_of_criu),
-		HELD(criu_waits_if_a_thread_cannot_leave_its_root),
-		HELD(criu_waits_if_the_user_wants_that),
-		HELD(processes_are_saved_side_by_side),
-		HELD(one_failure_ends_all),
-		HELD(room_is_counted_for_all_that_are_saved),
-		HELD(a_signal_that_criu_misses_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

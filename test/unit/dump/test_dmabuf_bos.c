@@ -138,9 +138,10 @@ static void assert_found(int expected)
 	}
 }
 
-static void the_inode_tells_without_an_import(void **state)
+#define TEST(name) TEST_WITH(name, begin, end)
+
+TEST(the_inode_tells_without_an_import)
 {
-	(void)state;
 	list[1].inode = (uint64_t)stat_of(dmabuf).st_ino;
 	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
 	assert_found(1);
@@ -149,9 +150,8 @@ static void the_inode_tells_without_an_import(void **state)
 
 /* A file of the first partition knows the BO of the second one. The BO with the same offset on the
  * other device is another one. */
-static void the_offset_tells_on_the_device_of_the_bo_only(void **state)
+TEST(the_offset_tells_on_the_device_of_the_bo_only)
 {
-	(void)state;
 	test.offsets[0] = 0x10000;
 	test.offsets[2] = 0x70000;
 	add_file();
@@ -163,18 +163,16 @@ static void the_offset_tells_on_the_device_of_the_bo_only(void **state)
 }
 
 /* An import for another device gets an offset that no BO has there. */
-static void the_other_device_is_tried_next(void **state)
+TEST(the_other_device_is_tried_next)
 {
-	(void)state;
 	test.offsets[0] = 0x70000;
 	test.offsets[2] = 0x10000;
 	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
 	assert_found(0);
 }
 
-static void a_dmabuf_of_another_bo_or_driver_is_not_found(void **state)
+TEST(a_dmabuf_of_another_bo_or_driver_is_not_found)
 {
-	(void)state;
 	test.offsets[0] = test.offsets[2] = 0x70000;
 	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
 	assert_found(-1);
@@ -184,9 +182,8 @@ static void a_dmabuf_of_another_bo_or_driver_is_not_found(void **state)
 	assert_found(-1);
 }
 
-static void only_gpus_with_a_bo_of_the_size_are_tried(void **state)
+TEST(only_gpus_with_a_bo_of_the_size_are_tried)
 {
-	(void)state;
 	list[0].size = 2 * SIZE;
 	test.offsets[2] = 0x10000;
 	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
@@ -195,9 +192,8 @@ static void only_gpus_with_a_bo_of_the_size_are_tried(void **state)
 }
 
 /* GEM_MMAP tells no offset of a BO that the CPU may not map. */
-static void errors_of_the_kernel(void **state)
+TEST(errors_of_the_kernel)
 {
-	(void)state;
 	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
 	assert_found(-1);
 	assert_logged("amdgpu_plugin: process", "because the CPU may not map it");
@@ -211,19 +207,4 @@ static void errors_of_the_kernel(void **state)
 	assert_int_equal(dmabuf_bos_find(&shared, &topology), -EACCES);
 	files[0].number = 65000;
 	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-	const struct CMUnitTest tests[] = {
-		TEST(the_inode_tells_without_an_import),
-		TEST(the_offset_tells_on_the_device_of_the_bo_only),
-		TEST(the_other_device_is_tried_next),
-		TEST(a_dmabuf_of_another_bo_or_driver_is_not_found),
-		TEST(only_gpus_with_a_bo_of_the_size_are_tried),
-		TEST(errors_of_the_kernel),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

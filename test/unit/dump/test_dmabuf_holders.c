@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Which numbers of references to a dma-buf the holders that the dump knows can explain. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "amdgpu_plugin_util.h"
 #include "dump/dmabuf_holders.h"
+#include "tests.h"
 
 /* The two others are the object and KFD's own file of the device. */
-static void references_are_explained_or_not(void **state)
+PLAIN_TEST(references_are_explained_or_not)
 {
 	static const struct {
 		struct dmabuf_holders holders;
@@ -53,7 +49,6 @@ static void references_are_explained_or_not(void **state)
 		{ { 6, 1, 1, 0, 0, 1 }, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %zu\n", i);
 		assert_int_equal(dmabuf_holders_are_known(&cases[i].holders), cases[i].known);
@@ -61,22 +56,20 @@ static void references_are_explained_or_not(void **state)
 }
 
 /* Linux 6.1 makes a dma-buf at each export, and imports do not hold it. */
-static void references_count_all_holders_or_not(void **state)
+PLAIN_TEST(references_count_all_holders_or_not)
 {
 	const struct dmabuf_holders complete = { 2, 1, 1, 0, 0, 0 }, lacking = { 3, 2, 2, 0, 0, 0 };
 
-	(void)state;
 	assert_true(dmabuf_holders_are_counted(&complete));
 	assert_false(dmabuf_holders_are_counted(&lacking));
 }
 
 /* The fdinfo of an eventfd has a field whose name ends like that of dma-bufs. */
-static void files_that_are_no_dmabufs_have_no_count(void **state)
+PLAIN_TEST(files_that_are_no_dmabufs_have_no_count)
 {
 	int fds[] = { memfd_create("file", MFD_CLOEXEC), eventfd(7, EFD_CLOEXEC) };
 	uint64_t count = 3;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
 		assert_true(fds[i] >= 0);
 		assert_int_equal(dmabuf_holders_count(fds[i], &count), 0);
@@ -84,15 +77,4 @@ static void files_that_are_no_dmabufs_have_no_count(void **state)
 		(void)close(fds[i]);
 	}
 	assert_int_equal(dmabuf_holders_count(fds[0], &count), -ENOENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(references_are_explained_or_not),
-		cmocka_unit_test(references_count_all_holders_or_not),
-		cmocka_unit_test(files_that_are_no_dmabufs_have_no_count),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

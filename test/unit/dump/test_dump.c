@@ -5,12 +5,11 @@
 
 #include "wire.h"
 
-static void a_process_is_paused_until_the_dump_is_finished(void **state)
+TEST(a_process_is_paused_until_the_dump_is_finished)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	assert_int_equal(process->paused, 1);
@@ -27,11 +26,10 @@ static void a_process_is_paused_until_the_dump_is_finished(void **state)
 	(void)close(fd);
 }
 
-static void without_dump_finish_the_process_is_unpaused_at_exit(void **state)
+TEST(without_dump_finish_the_process_is_unpaused_at_exit)
 {
 	static const int results[] = { 0, -1 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
 		struct fake_process *process;
 		int fd;
@@ -65,12 +63,11 @@ static void look_at_image(const char *line)
 
 /* After the last of them the guard ends, and could not remove the image of a CRIU that is killed
  * then. */
-static void the_image_of_a_failed_dump_goes_before_its_process_runs(void **state)
+TEST(the_image_of_a_failed_dump_goes_before_its_process_runs)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	unit_criu()->printed = look_at_image;
 	for (unsigned int with_finish = 0; with_finish < 2; with_finish++) {
 		seen_unpaused = false;
@@ -87,13 +84,12 @@ static void the_image_of_a_failed_dump_goes_before_its_process_runs(void **state
 	(void)close(fd);
 }
 
-static void the_image_holds_what_the_kernel_said(void **state)
+TEST(the_image_holds_what_the_kernel_said)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 	CriuKfd *kfd;
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
@@ -127,7 +123,7 @@ static void the_image_holds_what_the_kernel_said(void **state)
 }
 
 /* The fields that other programs require, by number. */
-static void other_programs_can_read_the_image(void **state)
+TEST(other_programs_can_read_the_image)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
@@ -136,7 +132,6 @@ static void other_programs_can_read_the_image(void **state)
 	uint8_t *bytes;
 	size_t size;
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
@@ -155,14 +150,13 @@ static void other_programs_can_read_the_image(void **state)
 	free(bytes);
 }
 
-static void every_gpu_has_a_pages_file_also_without_contents(void **state)
+TEST(every_gpu_has_a_pages_file_also_without_contents)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 	uint8_t *bytes;
 	size_t size;
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
@@ -174,14 +168,13 @@ static void every_gpu_has_a_pages_file_also_without_contents(void **state)
 	assert_true(unit_exists("amdgpu-pages-5-dfd4.img"));
 }
 
-static void more_files_of_a_process_cost_no_checkpoint(void **state)
+TEST(more_files_of_a_process_cost_no_checkpoint)
 {
 	struct fake_process *process = make_process();
 	int first = open_kfd_of(process), second = open_kfd_of(process),
 	    third = open_kfd_of(process);
 	CriuKfd *kfd;
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(first, 5), 0);
 	assert_int_equal(dump_file(second, 6), 0);
@@ -202,12 +195,11 @@ static void more_files_of_a_process_cost_no_checkpoint(void **state)
 	(void)close(third);
 }
 
-static void two_processes_are_each_paused_and_unpaused_once(void **state)
+TEST(two_processes_are_each_paused_and_unpaused_once)
 {
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 	int first = open_kfd_of(one), second = open_kfd_of(two);
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(first, 5), 0);
 	assert_int_equal(dump_file(second, 6), 0);
@@ -220,12 +212,11 @@ static void two_processes_are_each_paused_and_unpaused_once(void **state)
 	(void)close(second);
 }
 
-static void a_process_that_cannot_be_unpaused_does_not_keep_others_paused(void **state)
+TEST(a_process_that_cannot_be_unpaused_does_not_keep_others_paused)
 {
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 	int first = open_kfd_of(one), second = open_kfd_of(two);
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(first, 5), 0);
 	assert_int_equal(dump_file(second, 6), 0);
@@ -241,11 +232,10 @@ static void a_process_that_cannot_be_unpaused_does_not_keep_others_paused(void *
 }
 
 /* A failed UNPAUSE leaves the process marked as paused, so UNPAUSE may be repeated. */
-static void an_unpause_that_the_gpu_missed_is_repeated(void **state)
+TEST(an_unpause_that_the_gpu_missed_is_repeated)
 {
 	static const int errors[] = { EIO, ETIME, ENOMEM };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		struct fake_process *process = make_process();
 		int fd = open_kfd_of(process);
@@ -262,12 +252,11 @@ static void an_unpause_that_the_gpu_missed_is_repeated(void **state)
 	}
 }
 
-static void counts_that_change_once_are_asked_again(void **state)
+TEST(counts_that_change_once_are_asked_again)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	start_dump();
 	kernel.fail_op = KFD_CHECKPOINT;
 	kernel.fail_errno = EINVAL;
@@ -294,7 +283,7 @@ static void fill_bo(const struct kfd_bo_bucket *bo)
 	free(words);
 }
 
-static void contents_are_saved_by_gpu_in_the_order_of_bos(void **state)
+TEST(contents_are_saved_by_gpu_in_the_order_of_bos)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
@@ -302,7 +291,6 @@ static void contents_are_saved_by_gpu_in_the_order_of_bos(void **state)
 	uint8_t *bytes;
 	size_t size;
 
-	(void)state;
 	fill_bo(add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000));
 	fill_bo(add_bo(process, 0xbeef, KFD_BO_GTT, 0x900000, 0x1000, 0x100000000));
 	fill_bo(add_bo(process, GPU_B, KFD_BO_GTT, 0xa00000, 0x2000, 0x100003000));
@@ -328,14 +316,13 @@ static void contents_are_saved_by_gpu_in_the_order_of_bos(void **state)
 
 /* Thousands of BOs exceed most limits. Their descriptors have high numbers, and no child inherits
  * them. */
-static void descriptors_of_many_bos_find_room_and_are_closed(void **state)
+TEST(descriptors_of_many_bos_find_room_and_are_closed)
 {
 	struct fake_process *process = make_process();
 	struct rlimit before, after;
 	int fd = open_kfd_of(process);
 	size_t open_before, open_after;
 
-	(void)state;
 	for (uint64_t i = 0; i < 1500; i++)
 		add_bo(process, GPU_B, KFD_BO_VRAM, (i + 1) << 20, 0x1000, 0x100000000 + (i << 12));
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -356,13 +343,12 @@ static void descriptors_of_many_bos_find_room_and_are_closed(void **state)
 	(void)close(fd);
 }
 
-static void a_process_that_sees_no_gpu_is_saved_as_a_plain_open(void **state)
+TEST(a_process_that_sees_no_gpu_is_saved_as_a_plain_open)
 {
 	struct fake_process *process = add_process(tracee);
 	int fd = open_kfd_of(process);
 	CriuKfd *kfd;
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
@@ -373,12 +359,11 @@ static void a_process_that_sees_no_gpu_is_saved_as_a_plain_open(void **state)
 	(void)close(fd);
 }
 
-static void a_process_without_bos_can_be_dumped(void **state)
+TEST(a_process_without_bos_can_be_dumped)
 {
 	struct fake_process *process = add_process(tracee);
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	add_device(process, GPU_A, GPU_A);
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
@@ -387,12 +372,11 @@ static void a_process_without_bos_can_be_dumped(void **state)
 	(void)close(fd);
 }
 
-static void images_of_an_older_dump_go_first(void **state)
+TEST(images_of_an_older_dump_go_first)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	unit_print("amdgpu-kfd-9.img", "old");
 	unit_print("amdgpu-renderD-8.img", "old");
 	start_dump();
@@ -406,12 +390,11 @@ static void images_of_an_older_dump_go_first(void **state)
 
 /* The next dump removes them, because it needs their room. Contents of another process that this
  * dump has saved stay. */
-static void contents_of_a_failed_dump_go_at_the_next_one(void **state)
+TEST(contents_of_a_failed_dump_go_at_the_next_one)
 {
 	struct fake_process *process = make_process(), *other = move_to_other_task(make_process());
 	int fd = open_kfd_of(process), other_fd = open_kfd_of(other);
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(-1);
@@ -427,12 +410,11 @@ static void contents_of_a_failed_dump_go_at_the_next_one(void **state)
 }
 
 /* A second pause could not be undone. */
-static void a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards(void **state)
+TEST(a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	process->paused = 1;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
@@ -441,30 +423,4 @@ static void a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards(v
 	end_dump(0);
 	assert_int_equal(process->paused, 0);
 	(void)close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_process_is_paused_until_the_dump_is_finished),
-		TEST(without_dump_finish_the_process_is_unpaused_at_exit),
-		TEST(the_image_of_a_failed_dump_goes_before_its_process_runs),
-		TEST(the_image_holds_what_the_kernel_said),
-		TEST(other_programs_can_read_the_image),
-		TEST(every_gpu_has_a_pages_file_also_without_contents),
-		TEST(more_files_of_a_process_cost_no_checkpoint),
-		TEST(two_processes_are_each_paused_and_unpaused_once),
-		TEST(a_process_that_cannot_be_unpaused_does_not_keep_others_paused),
-		TEST(an_unpause_that_the_gpu_missed_is_repeated),
-		TEST(counts_that_change_once_are_asked_again),
-		TEST(contents_are_saved_by_gpu_in_the_order_of_bos),
-		TEST(descriptors_of_many_bos_find_room_and_are_closed),
-		TEST(a_process_that_sees_no_gpu_is_saved_as_a_plain_open),
-		TEST(a_process_without_bos_can_be_dumped),
-		TEST(images_of_an_older_dump_go_first),
-		TEST(contents_of_a_failed_dump_go_at_the_next_one),
-		TEST(a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,13 +15,12 @@ int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 }
 
 /* The kernel reports that there are too few descriptors. The plugin does not log another error. */
-static void a_limit_that_cannot_be_raised_is_only_a_warning(void **state)
+TEST(a_limit_that_cannot_be_raised_is_only_a_warning)
 {
 	struct fake_process *process = make_process();
 	struct rlimit before;
 	int fd;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 1024, before.rlim_max }), 0);
 	limits_are_fixed = true;
@@ -50,14 +49,13 @@ static struct fake_process *make_process_with_bos(uint64_t number, uint64_t coun
 
 /* The dma-bufs of one process fit, those of both do not. The second process must not have changed
  * when its dma-bufs are opened again. */
-static void dmabufs_of_all_processes_may_exceed_the_limit(void **state)
+TEST(dmabufs_of_all_processes_may_exceed_the_limit)
 {
 	struct fake_process *processes[] = { make_process_with_bos(0, 400),
 					     move_to_other_task(make_process_with_bos(1, 400)) };
 	int fds[] = { open_kfd_of(processes[0]), open_kfd_of(processes[1]) };
 	struct rlimit before;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 620, before.rlim_max }), 0);
 	limits_are_fixed = true;
@@ -83,18 +81,17 @@ static void dmabufs_of_all_processes_may_exceed_the_limit(void **state)
 }
 
 /* The kernel answers so if the process has changed between two calls. */
-static void counts_that_keep_changing_fail_the_dump(void **state)
+TEST(counts_that_keep_changing_fail_the_dump)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	kernel.fail_op = KFD_CHECKPOINT;
 	kernel.fail_errno = EINVAL;
 	kernel.fail_count = 2;
 	assert_dump_fails(process, "changing");
 }
 
-static void bos_that_could_not_come_back_fail_the_dump_by_index(void **state)
+TEST(bos_that_could_not_come_back_fail_the_dump_by_index)
 {
 	static const struct kfd_bo_bucket cases[] = {
 		/* On a GPU that the process does not have. */
@@ -107,7 +104,6 @@ static void bos_that_could_not_come_back_fail_the_dump_by_index(void **state)
 		{ .gpu_id = GPU_B, .alloc_flags = KFD_BO_VRAM, .size = 4096 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process;
 
@@ -120,33 +116,30 @@ static void bos_that_could_not_come_back_fail_the_dump_by_index(void **state)
 	}
 }
 
-static void a_gpu_that_the_topology_lacks_fails_the_dump(void **state)
+TEST(a_gpu_that_the_topology_lacks_fails_the_dump)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	kernel.machine = "one";
 	/* The field of amdgpu in fdinfo then identifies the file. */
 	unit_print("fdinfo-129", "pos:\t0\npasid:\t32770\n");
 	assert_dump_fails(process, "0xdfd4");
 }
 
-static void a_driver_without_rings_for_commands_is_named(void **state)
+TEST(a_driver_without_rings_for_commands_is_named)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000000);
 	gpu.has_no_rings = true;
 	assert_dump_fails(process, "GPU 0xdfd4");
 	assert_logged("Error (amdgpu_plugin): ", "SDMA rings", "user_queue");
 }
 
-static void a_full_disk_fails_the_dump(void **state)
+TEST(a_full_disk_fails_the_dump)
 {
 	static const uint64_t room[] = { 0, 4, 8, 20, 500 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
 		struct fake_process *process;
 		int fd, ret;
@@ -170,11 +163,10 @@ static void a_full_disk_fails_the_dump(void **state)
 }
 
 /* Before anything is paused. */
-static void a_gpu_that_cannot_be_watched_fails_the_dump(void **state)
+TEST(a_gpu_that_cannot_be_watched_fails_the_dump)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	kernel.context_errno = ENOMEM;
 	assert_dump_fails(process, "GPU 0x07cd: cannot watch it");
 	kernel.context_errno = 0;
@@ -184,11 +176,10 @@ static void a_gpu_that_cannot_be_watched_fails_the_dump(void **state)
 }
 
 /* The task has the first two GPUs open. */
-static void a_gpu_of_others_may_be_in_reset(void **state)
+TEST(a_gpu_of_others_may_be_in_reset)
 {
 	int fd = open_kfd_of(make_process());
 
-	(void)state;
 	kernel.num_open_renders = 2;
 	kernel.context_flags = 0x20;
 	kernel.context_minor = 130;
@@ -203,12 +194,11 @@ static void a_gpu_of_others_may_be_in_reset(void **state)
 	(void)close(fd);
 }
 
-static void an_old_driver_is_refused_before_anything_is_paused(void **state)
+TEST(an_old_driver_is_refused_before_anything_is_paused)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	kernel.kfd_minor = 7;
 	start_dump();
 	assert_fails(dump_file(fd, 5));
@@ -222,12 +212,11 @@ static void an_old_driver_is_refused_before_anything_is_paused(void **state)
 	(void)close(fd);
 }
 
-static void an_inventory_that_fails_is_found_before_anything_is_paused(void **state)
+TEST(an_inventory_that_fails_is_found_before_anything_is_paused)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	unit_criu()->note_result = -1;
 	start_dump();
 	assert_true(dump_file(fd, 5) < 0);
@@ -235,23 +224,4 @@ static void an_inventory_that_fails_is_found_before_anything_is_paused(void **st
 	end_dump(-1);
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
 	(void)close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_limit_that_cannot_be_raised_is_only_a_warning),
-		TEST(dmabufs_of_all_processes_may_exceed_the_limit),
-		TEST(counts_that_keep_changing_fail_the_dump),
-		TEST(bos_that_could_not_come_back_fail_the_dump_by_index),
-		TEST(a_gpu_that_the_topology_lacks_fails_the_dump),
-		TEST(a_driver_without_rings_for_commands_is_named),
-		TEST(a_full_disk_fails_the_dump),
-		TEST(a_gpu_that_cannot_be_watched_fails_the_dump),
-		TEST(a_gpu_of_others_may_be_in_reset),
-		TEST(an_old_driver_is_refused_before_anything_is_paused),
-		TEST(an_inventory_that_fails_is_found_before_anything_is_paused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ int stat(const char *path, struct stat *stat)
 
 /* The file of the compute VM is the one through which a BO can be mapped. A descriptor with O_PATH
  * cannot be mapped. */
-static void the_render_node_of_the_compute_vm_is_told_from_others(void **state)
+TEST(the_render_node_of_the_compute_vm_is_told_from_others)
 {
 	struct fake_process *process = make_process();
 	int kfd = open_kfd_of(process);
@@ -30,7 +30,6 @@ static void the_render_node_of_the_compute_vm_is_told_from_others(void **state)
 	int of_no_bo = open_render(128, O_RDWR);
 	CriuRenderNode *node;
 
-	(void)state;
 	kernel.shares_render_files = true;
 	add_bo(process, GPU_B, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
 	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
@@ -58,14 +57,13 @@ static void the_render_node_of_the_compute_vm_is_told_from_others(void **state)
 	(void)close(of_no_bo);
 }
 
-static void a_render_node_without_objects_is_saved(void **state)
+TEST(a_render_node_without_objects_is_saved)
 {
 	int fd = open_render(133, O_RDWR);
 	CriuRenderNode *node;
 	uint8_t *bytes;
 	size_t size;
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(fd, 7), 0);
 	end_dump(0);
@@ -82,11 +80,10 @@ static void a_render_node_without_objects_is_saved(void **state)
 	(void)close(fd);
 }
 
-static void a_render_node_with_objects_of_its_own_fails_the_dump(void **state)
+TEST(a_render_node_with_objects_of_its_own_fails_the_dump)
 {
 	int fd = open_render(128, O_RDWR);
 
-	(void)state;
 	kernel.gem_objects = 1;
 	start_dump();
 	assert_fails(dump_file(fd, 7));
@@ -97,12 +94,11 @@ static void a_render_node_with_objects_of_its_own_fails_the_dump(void **state)
 }
 
 /* A viewer without KFD. All refusals come before the first image. */
-static void objects_of_a_task_without_kfd_fail_the_dump_at_its_first_file(void **state)
+TEST(objects_of_a_task_without_kfd_fail_the_dump_at_its_first_file)
 {
 	int fd = open_render(128, O_RDWR);
 	struct member owner, viewer = { .pid = start_task(&fd, 1) };
 
-	(void)state;
 	join_tree(&owner, make_process(), 1);
 	for (unsigned int objects = 2; objects--;) {
 		kernel.gem_objects = objects;
@@ -122,7 +118,7 @@ static void objects_of_a_task_without_kfd_fail_the_dump_at_its_first_file(void *
 	(void)close(fd);
 }
 
-static void render_nodes_of_other_drivers_are_left_to_others(void **state)
+TEST(render_nodes_of_other_drivers_are_left_to_others)
 {
 	static const char *const drivers[] = {
 		"i915", "radeon", "nouveau", "amdgpu2", "amdgp", ""
@@ -131,7 +127,6 @@ static void render_nodes_of_other_drivers_are_left_to_others(void **state)
 	int fd = open_render(128, O_RDWR);
 	struct stat stat;
 
-	(void)state;
 	assert_int_equal(fstat(fd, &stat), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++) {
 		kernel.driver = drivers[i];
@@ -145,14 +140,13 @@ static void render_nodes_of_other_drivers_are_left_to_others(void **state)
 	(void)close(fd);
 }
 
-static void mappings_of_our_devices_are_ours(void **state)
+TEST(mappings_of_our_devices_are_ours)
 {
 	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
 	int files[] = { open_render(128, O_RDWR), open_render(128, O_PATH),
 			open_device("kfd-0", O_RDWR) };
 	struct stat stat;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		assert_int_equal(fstat(files[i], &stat), 0);
 		start_dump();
@@ -193,12 +187,11 @@ static int show_mapping(int kfd, int render)
 static int (*const shows[])(int kfd, int render) = { show_kfd, show_render, show_mapping };
 
 /* This host has as few hooks as CRIU 3.17.1, which ends the plugin before such a dump ends. */
-static void a_lazy_dump_is_refused_before_anything_is_paused(void **state)
+TEST(a_lazy_dump_is_refused_before_anything_is_paused)
 {
 	struct fake_process *process = make_process();
 	int fd;
 
-	(void)state;
 	criu_stub.is_lazy = true;
 	assert_dump_fails(process, "it is lazy");
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
@@ -215,12 +208,11 @@ static void a_lazy_dump_is_refused_before_anything_is_paused(void **state)
 
 /* CRIU makes the link before it loads the plugin. A GPU's writes to a process's memory make no
  * page dirty, so CRIU would take such pages from the images of the dump before. */
-static void an_incremental_dump_is_refused_before_anything_is_paused(void **state)
+TEST(an_incremental_dump_is_refused_before_anything_is_paused)
 {
 	struct fake_process *process = make_process();
 	int kfd = open_kfd_of(process), render = open_render(128, O_RDWR);
 
-	(void)state;
 	assert_int_equal(symlink("../1", unit_path("parent")), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(shows); i++) {
 		unit_forget_lines();
@@ -272,7 +264,7 @@ static struct fake_process *make_process_that_maps(unsigned int render_minor, of
 }
 
 /* CRIU shows no file of it, so nothing would be saved. */
-static void who_maps_a_gpu_without_having_kfd_fails_the_dump(void **state)
+TEST(who_maps_a_gpu_without_having_kfd_fails_the_dump)
 {
 	static const struct {
 		unsigned int render_minor;
@@ -286,7 +278,6 @@ static void who_maps_a_gpu_without_having_kfd_fails_the_dump(void **state)
 	};
 	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int render = open_render(128, O_RDWR);
 		int kfd = cases[i].has_kfd ? open_device("kfd-0", O_RDWR) : -1;
@@ -323,14 +314,13 @@ static void assert_dumps(struct fake_process *process)
 	(void)close(fd);
 }
 
-static void a_mapping_of_a_bo_from_its_start_is_counted(void **state)
+TEST(a_mapping_of_a_bo_from_its_start_is_counted)
 {
-	(void)state;
 	assert_dumps(make_process_that_maps(129, 0x10000000));
 }
 
 /* Mappings that the kernel cannot make again. */
-static void mappings_that_could_not_come_back_fail_the_dump(void **state)
+TEST(mappings_that_could_not_come_back_fail_the_dump)
 {
 	static const struct {
 		unsigned int render_minor;
@@ -343,7 +333,6 @@ static void mappings_that_could_not_come_back_fail_the_dump(void **state)
 		{ 128, 0x10000000, "maps no BO" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %zu\n", i);
 		assert_dump_fails(make_process_that_maps(cases[i].render_minor, cases[i].offset),
@@ -352,11 +341,10 @@ static void mappings_that_could_not_come_back_fail_the_dump(void **state)
 }
 
 /* Both BOs fit the mapping. A restore would choose by the address. */
-static void a_mapping_where_another_gpu_has_a_bo_fails_the_dump(void **state)
+TEST(a_mapping_where_another_gpu_has_a_bo_fails_the_dump)
 {
 	struct fake_process *process = make_process_that_maps(129, 0x10000000);
 
-	(void)state;
 	add_bo(process, 0xbeef, KFD_BO_VRAM, mapped_at, 0x1000, 0x20000000);
 	assert_dumps(process);
 	process = make_process_that_maps(129, 0x10000000);
@@ -370,14 +358,13 @@ static void a_mapping_where_another_gpu_has_a_bo_fails_the_dump(void **state)
 }
 
 /* The buffer of another GPU has the same dma-buf, so both are files with one inode. */
-static void a_mapping_of_an_import_on_another_device_fails_the_dump(void **state)
+TEST(a_mapping_of_an_import_on_another_device_fails_the_dump)
 {
 	const uint32_t flags = KFD_BO_WRITABLE | KFD_BO_EXECUTABLE;
 	struct fake_process *process = make_process_that_maps(129, 0x10000000);
 	struct kfd_bo_bucket *import = &process->bos[process->num_bos - 1];
 	int file = open_device("bo-800000", O_RDWR);
 
-	(void)state;
 	import->alloc_flags |= flags;
 	add_bo(process, 0xbeef, KFD_BO_VRAM | flags | 1u << 29, 0x900000, 0x3000, 0x20000000);
 	assert_dumps(process);
@@ -388,12 +375,11 @@ static void a_mapping_of_an_import_on_another_device_fails_the_dump(void **state
 	(void)close(file);
 }
 
-static void a_dmabuf_of_no_bo_fails_the_dump(void **state)
+TEST(a_dmabuf_of_no_bo_fails_the_dump)
 {
 	struct fake_process *process = make_process();
 	int fd = open_device("dmabuf-1", O_RDWR), kfd;
 
-	(void)state;
 	kfd = open_kfd_of(process);
 	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
 		unit_forget_lines();
@@ -450,12 +436,11 @@ static void check_dmabuf_image(const struct fake_process *process)
 
 /* CRIU shows the dma-buf before the /dev/kfd of the process or after it. A failed dump leaves no
  * image of it. */
-static void a_dmabuf_of_a_bo_is_saved(void **state)
+TEST(a_dmabuf_of_a_bo_is_saved)
 {
 	int dmabuf = open_device("dmabuf-1", O_RDWR), kfd;
 	struct fake_process *process = start_again();
 
-	(void)state;
 	assert_int_equal(
 		linkat(AT_FDCWD, unit_path("dmabuf-1"), AT_FDCWD, unit_path("bo-900000"), 0), 0);
 	add_bo(process, GPU_B, KFD_BO_VRAM | KFD_BO_WRITABLE, 0x900000, 0x3000, 0x20000000);
@@ -480,39 +465,14 @@ static void a_dmabuf_of_a_bo_is_saved(void **state)
 	(void)close(kfd);
 }
 
-static void without_a_driver_nothing_is_ours(void **state)
+TEST(without_a_driver_nothing_is_ours)
 {
 	int fd = open_device("kfd-0", O_RDWR);
 
-	(void)state;
 	kernel.machine = NULL;
 	start_dump();
 	assert_int_equal(dump_file(fd, 7), -ENOTSUP);
 	end_dump(0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 	(void)close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_render_node_of_the_compute_vm_is_told_from_others),
-		TEST(a_render_node_without_objects_is_saved),
-		TEST(a_render_node_with_objects_of_its_own_fails_the_dump),
-		TEST(objects_of_a_task_without_kfd_fail_the_dump_at_its_first_file),
-		TEST(render_nodes_of_other_drivers_are_left_to_others),
-		TEST(mappings_of_our_devices_are_ours),
-		TEST(who_maps_a_gpu_without_having_kfd_fails_the_dump),
-		TEST(an_incremental_dump_is_refused_before_anything_is_paused),
-		TEST(a_lazy_dump_is_refused_before_anything_is_paused),
-		TEST(a_mapping_of_a_bo_from_its_start_is_counted),
-		TEST(mappings_that_could_not_come_back_fail_the_dump),
-		TEST(a_mapping_where_another_gpu_has_a_bo_fails_the_dump),
-		TEST(a_mapping_of_an_import_on_another_device_fails_the_dump),
-		TEST(a_dmabuf_of_no_bo_fails_the_dump),
-		TEST(a_dmabuf_of_a_bo_is_saved),
-		TEST(without_a_driver_nothing_is_ours),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

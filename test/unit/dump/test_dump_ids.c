@@ -59,9 +59,8 @@ static void dump_files(const struct files *files, bool kfd_first)
 	end_dump(0);
 }
 
-static void render_images_have_the_ids_that_the_process_knows(void **state)
+TEST(render_images_have_the_ids_that_the_process_knows)
 {
-	(void)state;
 	kernel.shares_render_files = true;
 	for (size_t i = 0; i < 4 * ARRAY_SIZE(moves); i++) {
 		bool kfd_first = i & 1, streamed = i & 2;
@@ -98,12 +97,11 @@ static void render_images_have_the_ids_that_the_process_knows(void **state)
 }
 
 /* The same as for processes without KFD state. */
-static void a_gpu_that_no_kfd_process_sees_has_the_id_of_the_machine(void **state)
+TEST(a_gpu_that_no_kfd_process_sees_has_the_id_of_the_machine)
 {
 	struct fake_process *process = add_process(tracee);
 	int kfd = open_kfd_of(process), render = open_render(129, O_RDWR);
 
-	(void)state;
 	add_device(process, GPU_B, GPU_A);
 	start_dump();
 	assert_int_equal(dump_file(render, 6), 0);
@@ -171,9 +169,8 @@ static void show_in_order(int render, const int *kfds, size_t position)
 	end_dump(0);
 }
 
-static void of_several_ids_that_of_the_holder_counts(void **state)
+TEST(of_several_ids_that_of_the_holder_counts)
 {
-	(void)state;
 	for (size_t i = 0; i < 6 * ARRAY_SIZE(holders); i++) {
 		size_t position = i % 3, row = i / 6;
 		bool streamed = i / 3 % 2;
@@ -203,15 +200,4 @@ static void of_several_ids_that_of_the_holder_counts(void **state)
 		memset(kernel.processes, 0, sizeof(kernel.processes));
 		(void)close(render);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(render_images_have_the_ids_that_the_process_knows),
-		TEST(a_gpu_that_no_kfd_process_sees_has_the_id_of_the_machine),
-		TEST(of_several_ids_that_of_the_holder_counts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,32 +74,29 @@ static void assert_nodes(const char *machine, const uint32_t *node_ids, size_t c
 	(void)close(kfd);
 }
 
-static void nodes_are_saved_as_sysfs_lists_them(void **state)
+TEST(nodes_are_saved_as_sysfs_lists_them)
 {
-	(void)state;
 	/* Of eight GPUs, the process sees those of nodes 2 and 3. */
 	assert_nodes("eight", (const uint32_t[]){ 3, 1, 2, 0 }, 4);
 }
 
-static void cpu_nodes_are_saved_among_gpus(void **state)
+TEST(cpu_nodes_are_saved_among_gpus)
 {
 	char machine[256];
 
-	(void)state;
 	make_mixed_machine();
 	(void)snprintf(machine, sizeof(machine), "%s", unit_path("mixed"));
 	assert_nodes(machine, (const uint32_t[]){ 1, 2, 0 }, 3);
 }
 
 /* Of the two GPUs of the machine, the process sees one. */
-static void gpus_that_the_process_does_not_see_are_not_saved(void **state)
+TEST(gpus_that_the_process_does_not_see_are_not_saved)
 {
 	struct fake_process *process = add_process(tracee);
 	int kfd = open_kfd_of(process);
 	char machine[256];
 	CriuKfd *image;
 
-	(void)state;
 	make_mixed_machine();
 	(void)snprintf(machine, sizeof(machine), "%s", unit_path("mixed"));
 	kernel.machine = machine;
@@ -116,15 +113,4 @@ static void gpus_that_the_process_does_not_see_are_not_saved(void **state)
 	assert_int_equal(image->device_entries[1]->actual_gpu_id, GPU_B);
 	criu_kfd__free_unpacked(image, NULL);
 	(void)close(kfd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(nodes_are_saved_as_sysfs_lists_them),
-		TEST(cpu_nodes_are_saved_among_gpus),
-		TEST(gpus_that_the_process_does_not_see_are_not_saved),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

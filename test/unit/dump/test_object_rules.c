@@ -78,15 +78,16 @@ static void assert_problem(const struct shared_bo *bo, const char *words)
 	assert_false(bo->imported);
 }
 
+#define TEST(name) TEST_WITH(name, begin, NULL)
+
 /* Fragments of a block are several handles of one object, also in its owner's process. */
-static void the_entry_with_flags_of_its_own_is_the_owner(void **state)
+TEST(the_entry_with_flags_of_its_own_is_the_owner)
 {
 	const struct shared_bo *first = add(0, 7, IMPORTED), *alone = add(0, 3, OWN);
 	const struct shared_bo *again = add(0, 7, IMPORTED), *second = add(0, 5, OWN);
 	const struct shared_bo *owner = add(1, 7, OWN), *own = add(1, 7, IMPORTED);
 	const struct shared_bo *importer = add(2, 5, IMPORTED);
 
-	(void)state;
 	object_rules_apply(&shared);
 	assert_object(alone, 0, 0, false);
 	assert_object(second, 1, 0, false);
@@ -100,11 +101,10 @@ static void the_entry_with_flags_of_its_own_is_the_owner(void **state)
 		assert_false(list[i].adopted || list[i].held_elsewhere || list[i].outside);
 }
 
-static void an_offset_means_nothing_on_another_device(void **state)
+TEST(an_offset_means_nothing_on_another_device)
 {
 	const struct shared_bo *one = add_on(0, GPU, 4, OWN), *two = add_on(1, OTHER, 4, IMPORTED);
 
-	(void)state;
 	list[1].inode = 99;
 	object_rules_apply(&shared);
 	assert_object(one, 0, 0, false);
@@ -112,14 +112,13 @@ static void an_offset_means_nothing_on_another_device(void **state)
 }
 
 /* The object of the second PCI device has an offset of its own, which all imports there share. */
-static void imports_on_another_device_are_the_object_of_their_dmabuf(void **state)
+TEST(imports_on_another_device_are_the_object_of_their_dmabuf)
 {
 	const struct shared_bo *first = add_on(0, OTHER, 9, FOREIGN), *own = add_on(1, GPU, 4, OWN);
 	const struct shared_bo *near = add_on(1, GPU, 4, IMPORTED);
 	const struct shared_bo *far = add_on(2, OTHER, 9, FOREIGN),
 			       *alone = add_on(2, OTHER, 4, OWN);
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++)
 		list[i].inode = 7;
 	object_rules_apply(&shared);
@@ -134,11 +133,10 @@ static void imports_on_another_device_are_the_object_of_their_dmabuf(void **stat
 }
 
 /* Partitions of a PCI device have the object itself. */
-static void an_import_on_another_partition_is_the_object(void **state)
+TEST(an_import_on_another_partition_is_the_object)
 {
 	const struct shared_bo *own = add(0, 4, OWN), *import = add(1, 4, IMPORTED);
 
-	(void)state;
 	list[1].gpu_id = OTHER;
 	object_rules_apply(&shared);
 	assert_object(own, 1, 0, false);
@@ -147,9 +145,8 @@ static void an_import_on_another_partition_is_the_object(void **state)
 }
 
 /* The kernel may return the dma-buf of another BO. One of the two imports would become a copy. */
-static void entries_of_one_offset_with_different_dmabufs_are_refused(void **state)
+TEST(entries_of_one_offset_with_different_dmabufs_are_refused)
 {
-	(void)state;
 	(void)add_on(0, GPU, 1, OWN);
 	(void)add_on(1, OTHER, 2, FOREIGN);
 	(void)add_on(2, OTHER, 2, FOREIGN);
@@ -160,7 +157,7 @@ static void entries_of_one_offset_with_different_dmabufs_are_refused(void **stat
 	assert_int_equal(shared.num_objects, 0);
 }
 
-static void sharing_that_cannot_be_restored_has_a_cause(void **state)
+TEST(sharing_that_cannot_be_restored_has_a_cause)
 {
 	static const struct {
 		uint32_t flags[2], devices[2];
@@ -176,7 +173,6 @@ static void sharing_that_cannot_be_restored_has_a_cause(void **state)
 		{ { OWN, IMPORTED }, { GPU, GPU }, { 1, 1 }, { 1, 2 }, { 1, 1 }, "another BO" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("%s\n", cases[i].words);
 		(void)begin(NULL);
@@ -196,12 +192,11 @@ static void sharing_that_cannot_be_restored_has_a_cause(void **state)
 
 /* Numbers of references that the kernel counts for two importers, at the scan of the second: each
  * BO and each of two descriptors has one, the object and KFD's own file may have one each. */
-static void an_importer_adopts_a_buffer_that_nothing_else_holds(void **state)
+TEST(an_importer_adopts_a_buffer_that_nothing_else_holds)
 {
 	const struct shared_bo *first = add(0, 1, IMPORTED), *second = add(1, 1, IMPORTED);
 	const struct shared_bo *alone = add(1, 2, IMPORTED);
 
-	(void)state;
 	list[1].references = 4;
 	list[2].references = 2;
 	object_rules_apply(&shared);
@@ -214,12 +209,11 @@ static void an_importer_adopts_a_buffer_that_nothing_else_holds(void **state)
 }
 
 /* ROCr imports host memory without a BO of KFD. */
-static void a_buffer_that_another_process_has_a_handle_of_is_shared(void **state)
+TEST(a_buffer_that_another_process_has_a_handle_of_is_shared)
 {
 	const struct shared_bo *by_offset = add(0, 1, OWN), *by_inode = add(0, 2, OWN);
 	const struct shared_bo *own = add(0, 3, OWN), *other_device = add_on(0, OTHER, 4, OWN);
 
-	(void)state;
 	add_handle(1, GPU, 4);
 	add_handle(1, GPU, 1);
 	add_handle(0, GPU, 3);
@@ -234,14 +228,13 @@ static void a_buffer_that_another_process_has_a_handle_of_is_shared(void **state
 
 /* The kernel counts two BOs, two descriptors, the object and KFD's file, and what a handle holds.
  */
-static void handles_of_all_processes_are_known_holders(void **state)
+TEST(handles_of_all_processes_are_known_holders)
 {
 	static const struct {
 		uint32_t gpu_id;
 		uint64_t most;
 	} cases[] = { { GPU, 2 + 2 + 2 + 1 }, { 0, 2 + 2 + 2 + 3 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		for (unsigned int outside = 0; outside < 2; outside++) {
 			(void)begin(NULL);
@@ -257,9 +250,8 @@ static void handles_of_all_processes_are_known_holders(void **state)
 	}
 }
 
-static void a_buffer_of_a_process_outside_is_refused(void **state)
+TEST(a_buffer_of_a_process_outside_is_refused)
 {
-	(void)state;
 	(void)add(0, 1, IMPORTED);
 	add(1, 1, IMPORTED)->references = 7;
 	add(1, 2, IMPORTED)->references = 3;
@@ -271,11 +263,10 @@ static void a_buffer_of_a_process_outside_is_refused(void **state)
 	}
 }
 
-static void an_owner_with_unknown_holders_still_shares(void **state)
+TEST(an_owner_with_unknown_holders_still_shares)
 {
 	const struct shared_bo *owner = add(0, 1, OWN), *importer = add(1, 1, IMPORTED);
 
-	(void)state;
 	list[1].references = 7;
 	object_rules_apply(&shared);
 	assert_object(owner, 1, 0, false);
@@ -284,9 +275,8 @@ static void an_owner_with_unknown_holders_still_shares(void **state)
 	assert_false(owner->outside || importer->outside);
 }
 
-static void a_bo_is_found_by_process_and_index(void **state)
+TEST(a_bo_is_found_by_process_and_index)
 {
-	(void)state;
 	(void)add(0, 9, OWN);
 	(void)add(0, 8, OWN);
 	(void)add(1, 1, OWN);
@@ -309,14 +299,13 @@ static void describe(struct shared_bo *bo, bool imported, uint32_t handle)
 
 /* AMD's driver gives imports the flags of the maker, and says which entry made a BO with a handle.
  */
-static void the_driver_names_the_owner_of_a_share_handle(void **state)
+TEST(the_driver_names_the_owner_of_a_share_handle)
 {
 	struct shared_bo *first = add(0, 7, OWN), *by_dmabuf = add(0, 5, OWN);
 	struct shared_bo *owner = add(1, 7, OWN), *other = add(1, 5, OWN);
 	struct shared_bo *last = add(2, 7, OWN), *gone = add(2, 3, OWN);
 	struct shared_bo *also_gone = add(3, 3, OWN);
 
-	(void)state;
 	describe(first, true, 0x100);
 	describe(owner, false, 0x100);
 	describe(last, true, 0x100);
@@ -340,13 +329,12 @@ static void the_driver_names_the_owner_of_a_share_handle(void **state)
 }
 
 /* By dma-bufs the driver does not name the owner. */
-static void the_first_of_equal_entries_makes_a_buffer_of_amds_driver(void **state)
+TEST(the_first_of_equal_entries_makes_a_buffer_of_amds_driver)
 {
 	struct shared_bo *first = add(0, 7, OWN), *foreign = add_on(0, OTHER, 9, FOREIGN);
 	struct shared_bo *second = add(1, 7, OWN), *strange = add(2, 5, OWN);
 	struct shared_bo *stranger = add(3, 5, OWN | 1u << 28);
 
-	(void)state;
 	for (size_t i = 0; i < shared.count; i++)
 		describe(&list[i], false, 0);
 	foreign->inode = 7;
@@ -366,12 +354,11 @@ static void the_first_of_equal_entries_makes_a_buffer_of_amds_driver(void **stat
 }
 
 /* Each of them has one reference more than the dump knows. */
-static void an_owner_outside_shows_in_the_record_or_in_the_holders(void **state)
+TEST(an_owner_outside_shows_in_the_record_or_in_the_holders)
 {
 	struct shared_bo *handle = add(0, 3, OWN), *dmabuf = add(0, 4, OWN);
 	struct shared_bo *owner = add(0, 5, OWN), *mapped = add(0, 6, OWN);
 
-	(void)state;
 	describe(handle, true, 0x100);
 	describe(dmabuf, false, 0);
 	describe(owner, false, 0x200);
@@ -392,11 +379,10 @@ static void an_owner_outside_shows_in_the_record_or_in_the_holders(void **state)
 }
 
 /* This kernel does not count holders, or a process may join the dump later. */
-static void a_share_handle_without_its_owner_is_refused(void **state)
+TEST(a_share_handle_without_its_owner_is_refused)
 {
 	struct shared_bo *alone = add(0, 3, OWN), *known = add(0, 4, OWN);
 
-	(void)state;
 	describe(alone, true, 0x100);
 	describe(known, false, 0x200);
 	object_rules_apply(&shared);
@@ -404,7 +390,7 @@ static void a_share_handle_without_its_owner_is_refused(void **state)
 	assert_object(known, 0, 0, false);
 }
 
-static void what_has_not_one_share_handle_is_imported_by_dmabufs(void **state)
+TEST(what_has_not_one_share_handle_is_imported_by_dmabufs)
 {
 	static const struct {
 		uint32_t handle, inode, gpu_id, flags;
@@ -430,30 +416,4 @@ static void what_has_not_one_share_handle_is_imported_by_dmabufs(void **state)
 		assert_int_equal(owner->by_share_handle, cases[i].named);
 		assert_int_equal(import->by_share_handle, cases[i].named);
 	}
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_setup(function, begin)
-	const struct CMUnitTest tests[] = {
-		TEST(the_entry_with_flags_of_its_own_is_the_owner),
-		TEST(an_offset_means_nothing_on_another_device),
-		TEST(imports_on_another_device_are_the_object_of_their_dmabuf),
-		TEST(an_import_on_another_partition_is_the_object),
-		TEST(entries_of_one_offset_with_different_dmabufs_are_refused),
-		TEST(sharing_that_cannot_be_restored_has_a_cause),
-		TEST(an_importer_adopts_a_buffer_that_nothing_else_holds),
-		TEST(a_buffer_that_another_process_has_a_handle_of_is_shared),
-		TEST(handles_of_all_processes_are_known_holders),
-		TEST(a_buffer_of_a_process_outside_is_refused),
-		TEST(an_owner_with_unknown_holders_still_shares),
-		TEST(the_driver_names_the_owner_of_a_share_handle),
-		TEST(the_first_of_equal_entries_makes_a_buffer_of_amds_driver),
-		TEST(an_owner_outside_shows_in_the_record_or_in_the_holders),
-		TEST(a_share_handle_without_its_owner_is_refused),
-		TEST(what_has_not_one_share_handle_is_imported_by_dmabufs),
-		TEST(a_bo_is_found_by_process_and_index),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

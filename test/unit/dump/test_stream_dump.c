@@ -20,14 +20,13 @@ static void assert_render(int id, uint32_t compute_pid, bool elsewhere)
 
 /* The plugin cannot write a stream again, and a restore cannot search it. So the image waits until
  * the plugin knows all its fields. The streamer accepts each name once. */
-static void render_nodes_name_their_process_in_any_order(void **state)
+TEST(render_nodes_name_their_process_in_any_order)
 {
 	struct fake_process *process = make_process();
 	int kfd = open_kfd_of(process);
 	int compute = open_render(129, O_RDWR), other = open_render(129, O_PATH);
 	int of_no_bo = open_render(128, O_RDWR);
 
-	(void)state;
 	kernel.shares_render_files = true;
 	add_bo(process, GPU_B, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
 	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
@@ -66,11 +65,10 @@ static int abort_dump(const char *name, int flags)
 
 /* During a dump, CRIU has descriptors of the tasks. A task may have a socket that is connected to a
  * path like the streamer's, and CRIU aborts if it is asked for an image of a stream then. */
-static void a_socket_of_a_task_is_no_streamer(void **state)
+TEST(a_socket_of_a_task_is_no_streamer)
 {
 	int fd = open_kfd_of(make_process());
 
-	(void)state;
 	start_dump();
 	assert_int_equal(streamer_start(unit_directory(), true, fail_of_streamer), 0);
 	criu_stub.open_streamed = abort_dump;
@@ -83,12 +81,11 @@ static void a_socket_of_a_task_is_no_streamer(void **state)
 }
 
 /* Hosts without DUMP_FINISH. */
-static void delayed_images_are_written_at_the_end_of_a_successful_dump(void **state)
+TEST(delayed_images_are_written_at_the_end_of_a_successful_dump)
 {
 	int fd = open_render(133, O_RDWR);
 	CriuRenderNode *node;
 
-	(void)state;
 	for (int result = -1; result <= 0; result++) {
 		start_streaming(true);
 		start_dump();
@@ -110,11 +107,10 @@ static void delayed_images_are_written_at_the_end_of_a_successful_dump(void **st
 
 /* No task has /dev/kfd open, so no process claims the file. CRIU's post-dump script comes before
  * the end. */
-static void an_image_waits_for_no_process_if_there_is_none(void **state)
+TEST(an_image_waits_for_no_process_if_there_is_none)
 {
 	int fd = open_render(133, O_RDWR);
 
-	(void)state;
 	start_streaming(true);
 	start_dump();
 	name_task(tracee);
@@ -127,11 +123,10 @@ static void an_image_waits_for_no_process_if_there_is_none(void **state)
 }
 
 /* The plugin reports such an error while the dump can still fail. */
-static void a_render_node_that_cannot_be_saved_fails_at_once(void **state)
+TEST(a_render_node_that_cannot_be_saved_fails_at_once)
 {
 	int fd = open_render(200, O_RDWR);
 
-	(void)state;
 	start_streaming(true);
 	start_dump();
 	assert_fails(dump_file(fd, 7));
@@ -141,11 +136,10 @@ static void a_render_node_that_cannot_be_saved_fails_at_once(void **state)
 	(void)close(fd);
 }
 
-static void a_delayed_image_without_a_streamer_fails_the_dump(void **state)
+TEST(a_delayed_image_without_a_streamer_fails_the_dump)
 {
 	int fd = open_render(133, O_RDWR);
 
-	(void)state;
 	start_streaming(true);
 	start_dump();
 	assert_int_equal(dump_file(fd, 7), 0);
@@ -158,14 +152,13 @@ static void a_delayed_image_without_a_streamer_fails_the_dump(void **state)
 	(void)close(fd);
 }
 
-static void contents_are_streamed_gpu_by_gpu(void **state)
+TEST(contents_are_streamed_gpu_by_gpu)
 {
 	struct fake_process *process = make_process();
 	int kfd = open_kfd_of(process);
 	uint8_t *pages, *bo;
 	size_t size, bo_size;
 
-	(void)state;
 	/* BOs that are larger than a pipe. */
 	bo = malloc(0x40000);
 	assert_non_null(bo);
@@ -196,11 +189,10 @@ static void contents_are_streamed_gpu_by_gpu(void **state)
 }
 
 /* The link in the directory belongs to another dump. */
-static void a_streamed_dump_is_not_incremental(void **state)
+TEST(a_streamed_dump_is_not_incremental)
 {
 	int fd = open_kfd_of(make_process());
 
-	(void)state;
 	assert_int_equal(symlink("../1", unit_path("parent")), 0);
 	start_streaming(true);
 	start_dump();
@@ -211,31 +203,13 @@ static void a_streamed_dump_is_not_incremental(void **state)
 }
 
 /* The streamer ends during the dump, and the process continues. */
-static void a_streamer_that_ends_fails_the_dump(void **state)
+TEST(a_streamer_that_ends_fails_the_dump)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	add_bo(process, 0xbeef, KFD_BO_GTT, 0x800000, 0x40000, 0x10000000);
 	start_streaming(true);
 	streamer.breaks_after = 0x10000;
 	assert_dump_fails(process, "Broken pipe");
 	stop_streaming();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_socket_of_a_task_is_no_streamer),
-		TEST(render_nodes_name_their_process_in_any_order),
-		TEST(delayed_images_are_written_at_the_end_of_a_successful_dump),
-		TEST(an_image_waits_for_no_process_if_there_is_none),
-		TEST(a_render_node_that_cannot_be_saved_fails_at_once),
-		TEST(a_delayed_image_without_a_streamer_fails_the_dump),
-		TEST(contents_are_streamed_gpu_by_gpu),
-		TEST(a_streamed_dump_is_not_incremental),
-		TEST(a_streamer_that_ends_fails_the_dump),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

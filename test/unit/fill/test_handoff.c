@@ -87,13 +87,14 @@ static void add_checksums(struct set *set)
 	free_set(filled);
 }
 
-static void contents_of_a_task_are_loaded(void **state)
+#define TEST(name) TEST_WITH(name, begin, fake_gpu_end)
+
+TEST(contents_of_a_task_are_loaded)
 {
 	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
-	(void)state;
 	add_checksums(set);
 	pid = fork_task(handoff, &set->job, 1);
 	assert_int_equal(handoff_listen(handoff), 0);
@@ -105,13 +106,12 @@ static void contents_of_a_task_are_loaded(void **state)
 	free_set(set);
 }
 
-static void contents_of_several_tasks_are_loaded_at_once(void **state)
+TEST(contents_of_several_tasks_are_loaded_at_once)
 {
 	struct handoff *handoff = new_handoff();
 	struct set *sets[TASKS_MAX][2];
 	pid_t pids[TASKS_MAX];
 
-	(void)state;
 	assert_int_equal(handoff_listen(handoff), 0);
 	for (uint32_t i = 0; i < TASKS_MAX; i++) {
 		struct content_job jobs[2];
@@ -135,14 +135,13 @@ static void contents_of_several_tasks_are_loaded_at_once(void **state)
 }
 
 /* More BOs than a message has room for, and more than RLIMIT_NOFILE of this process allows. */
-static void many_bos_are_handed_over(void **state)
+TEST(many_bos_are_handed_over)
 {
 	struct handoff *handoff = new_handoff();
 	struct set *set = new_set(0);
 	struct rlimit limit, after;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	for (unsigned int i = 0; i < 600; i++)
 		add(set, PAGE);
@@ -163,13 +162,12 @@ static void many_bos_are_handed_over(void **state)
 	free_set(set);
 }
 
-static void a_task_in_other_namespaces_is_served(void **state)
+TEST(a_task_in_other_namespaces_is_served)
 {
 	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
-	(void)state;
 	pid = fork();
 	if (!pid) {
 		if (unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
@@ -188,13 +186,12 @@ static void a_task_in_other_namespaces_is_served(void **state)
 	free_set(set);
 }
 
-static void wrong_contents_fail_the_task(void **state)
+TEST(wrong_contents_fail_the_task)
 {
 	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
-	(void)state;
 	add_checksums(set);
 	set->bos[1].checksum++;
 	pid = fork_task(handoff, &set->job, 1);
@@ -206,11 +203,10 @@ static void wrong_contents_fail_the_task(void **state)
 	free_set(set);
 }
 
-static void a_task_that_sends_nothing_fails(void **state)
+TEST(a_task_that_sends_nothing_fails)
 {
 	struct handoff *handoff = new_handoff();
 
-	(void)state;
 	assert_int_equal(handoff_listen(handoff), 0);
 	assert_int_equal(handoff_finish(handoff, getpid()), -EPROTO);
 	assert_logged("Error (amdgpu_plugin): ", "did not arrive");
@@ -244,14 +240,13 @@ static pid_t fork_dying_task(uint64_t num_bos, size_t num_sent)
 	_exit(0);
 }
 
-static void a_task_that_dies_fails_alone(void **state)
+TEST(a_task_that_dies_fails_alone)
 {
 	static const struct {
 		uint64_t num_bos;
 		size_t num_sent;
 	} cases[] = { { 0, 0 }, { 3, 0 }, { 300, 250 }, { 2, 2 }, { 1u << 26, 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct handoff *handoff = new_handoff();
 		struct set *set = make_task_set(0);
@@ -296,9 +291,8 @@ static void expect_sends_fail(struct handoff *handoff)
 	free_set(set);
 }
 
-static void tasks_fail_if_the_listener_cannot_start(void **state)
+TEST(tasks_fail_if_the_listener_cannot_start)
 {
-	(void)state;
 	expect_sends_fail(new_handoff());
 }
 
@@ -346,11 +340,10 @@ static void expect_entered(bool loads)
 	assert_int_equal(wait_for(pid), 0);
 }
 
-static void mount_namespaces_can_be_entered_while_contents_are_loaded(void **state)
+TEST(mount_namespaces_can_be_entered_while_contents_are_loaded)
 {
 	pid_t pid = fork();
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (!pid)
 		_exit(enter_mount_namespace());
@@ -361,13 +354,12 @@ static void mount_namespaces_can_be_entered_while_contents_are_loaded(void **sta
 	expect_entered(true);
 }
 
-static void a_listener_that_cannot_unshare_its_root_fails(void **state)
+TEST(a_listener_that_cannot_unshare_its_root_fails)
 {
 	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	pid_t task;
 
-	(void)state;
 	unshare_fails = true;
 	assert_int_equal(handoff_listen(handoff), -EPERM);
 	task = fork_task(handoff, &set->job, 1);
@@ -378,23 +370,21 @@ static void a_listener_that_cannot_unshare_its_root_fails(void **state)
 }
 
 /* CRIU's helper processes inherit all of its descriptors. */
-static void an_inherited_listen_sock_blocks_no_task(void **state)
+TEST(an_inherited_listen_sock_blocks_no_task)
 {
 	struct handoff *handoff = new_handoff();
 	pid_t helper = unit_start_sleeper();
 
-	(void)state;
 	expect_sends_fail(handoff);
 	unit_end_sleeper(helper);
 }
 
-static void the_main_thread_does_the_work_of_a_worker_that_cannot_start(void **state)
+TEST(the_main_thread_does_the_work_of_a_worker_that_cannot_start)
 {
 	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
-	(void)state;
 	pid = fork_task(handoff, &set->job, 1);
 	threads_allowed = 1;
 	assert_int_equal(handoff_listen(handoff), 0);
@@ -407,12 +397,11 @@ static void the_main_thread_does_the_work_of_a_worker_that_cannot_start(void **s
 }
 
 /* If the restore fails for another reason, CRIU does not resume the tasks. */
-static void loads_are_cancelled_without_a_line(void **state)
+TEST(loads_are_cancelled_without_a_line)
 {
 	struct handoff *handoff = new_handoff();
 	struct set *sets[2] = { make_task_set(0), make_task_set(1) };
 
-	(void)state;
 	assert_int_equal(handoff_listen(handoff), 0);
 	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(wait_for(fork_task(handoff, &sets[i]->job, 1)), 0);
@@ -448,14 +437,13 @@ static void start_more_gpus_than_the_pool_allows(struct handoff *handoff, struct
 	hold.by = pthread_self();
 }
 
-static void cancelled_workers_end_after_their_current_step(void **state)
+TEST(cancelled_workers_end_after_their_current_step)
 {
 	struct content_settings small = settings;
 	struct content_totals totals = { 0 };
 	struct handoff *handoff;
 	struct set *sets[GPUS];
 
-	(void)state;
 	small.staging_bytes = PAGE;
 	assert_int_equal(handoff_new(&small, &totals, &handoff), 0);
 	start_more_gpus_than_the_pool_allows(handoff, sets);
@@ -466,7 +454,7 @@ static void cancelled_workers_end_after_their_current_step(void **state)
 		free_set(sets[i]);
 }
 
-static void signal_settings_do_not_change(void **state)
+TEST(signal_settings_do_not_change)
 {
 	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
@@ -474,7 +462,6 @@ static void signal_settings_do_not_change(void **state)
 	sigset_t before = { 0 }, after = { 0 };
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(sigaction(SIGCHLD, NULL, &child_before), 0);
 	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &before), 0);
 	pid = fork_task(handoff, &set->job, 1);
@@ -487,29 +474,4 @@ static void signal_settings_do_not_change(void **state)
 	assert_memory_equal(&before, &after, sizeof(before));
 	assert_ptr_equal(child_before.sa_handler, child_after.sa_handler);
 	free_set(set);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, fake_gpu_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(contents_of_a_task_are_loaded),
-		TEST(contents_of_several_tasks_are_loaded_at_once),
-		TEST(many_bos_are_handed_over),
-		TEST(a_task_in_other_namespaces_is_served),
-		TEST(wrong_contents_fail_the_task),
-		TEST(a_task_that_sends_nothing_fails),
-		TEST(a_task_that_dies_fails_alone),
-		TEST(tasks_fail_if_the_listener_cannot_start),
-		TEST(mount_namespaces_can_be_entered_while_contents_are_loaded),
-		TEST(a_listener_that_cannot_unshare_its_root_fails),
-		TEST(an_inherited_listen_sock_blocks_no_task),
-		TEST(the_main_thread_does_the_work_of_a_worker_that_cannot_start),
-		TEST(loads_are_cancelled_without_a_line),
-		TEST(cancelled_workers_end_after_their_current_step),
-		TEST(signal_settings_do_not_change),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,14 +26,13 @@ int unlinkat(int directory, const char *name, int flags)
 }
 
 /* The checksum covers the bytes before its field. */
-static void a_file_is_its_length_in_eight_bytes_and_the_message(void **state)
+UNIT_TEST(a_file_is_its_length_in_eight_bytes_and_the_message)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	uint64_t sum;
 	size_t size;
 	uint8_t *bytes;
 
-	(void)state;
 	node.gpu_id = 0x4321;
 	assert_int_equal(image_write_render(7, &node), 0);
 	bytes = unit_read("amdgpu-renderD-7.img", &size);
@@ -44,7 +43,7 @@ static void a_file_is_its_length_in_eight_bytes_and_the_message(void **state)
 	free(bytes);
 }
 
-static void all_files_have_their_names_and_mode_0600(void **state)
+UNIT_TEST(all_files_have_their_names_and_mode_0600)
 {
 	static const char *const names[] = {
 		"amdgpu-kfd-12.img",
@@ -57,7 +56,6 @@ static void all_files_have_their_names_and_mode_0600(void **state)
 	struct stat stat;
 	int fd = -1;
 
-	(void)state;
 	assert_int_equal(image_write_kfd(12, &kfd), 0);
 	assert_int_equal(image_write_render(12, &node), 0);
 	assert_int_equal(image_create_pages(12, 0xa42, 0, &fd), 0);
@@ -69,14 +67,13 @@ static void all_files_have_their_names_and_mode_0600(void **state)
 	}
 }
 
-static void a_written_image_reads_back(void **state)
+UNIT_TEST(a_written_image_reads_back)
 {
 	KfdBoEntry bo = KFD_BO_ENTRY__INIT;
 	KfdBoEntry *bos[] = { &bo };
 	CriuKfd kfd = CRIU_KFD__INIT;
 	CriuKfd *read;
 
-	(void)state;
 	kfd.pid = 4711;
 	kfd.num_of_gpus = 1;
 	kfd.num_of_bos = kfd.n_bo_entries = 1;
@@ -94,13 +91,12 @@ static void a_written_image_reads_back(void **state)
 	criu_kfd__free_unpacked(read, NULL);
 }
 
-static void a_shorter_image_replaces_a_longer_one(void **state)
+UNIT_TEST(a_shorter_image_replaces_a_longer_one)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	CriuRenderNode *read;
 	char longer[4096] = "";
 
-	(void)state;
 	unit_write("amdgpu-renderD-7.img", longer, sizeof(longer));
 	node.gpu_id = 5;
 	assert_int_equal(image_write_render(7, &node), 0);
@@ -109,9 +105,8 @@ static void a_shorter_image_replaces_a_longer_one(void **state)
 	criu_render_node__free_unpacked(read, NULL);
 }
 
-static void kfd_images_of_both_vintages_are_read(void **state)
+UNIT_TEST(kfd_images_of_both_vintages_are_read)
 {
-	(void)state;
 	for (enum vintage vintage = VINTAGE_A; vintage <= VINTAGE_B; vintage++) {
 		CriuKfd *kfd;
 
@@ -136,9 +131,8 @@ static void kfd_images_of_both_vintages_are_read(void **state)
 	}
 }
 
-static void render_images_of_both_vintages_are_read(void **state)
+UNIT_TEST(render_images_of_both_vintages_are_read)
 {
-	(void)state;
 	for (enum vintage vintage = VINTAGE_A; vintage <= VINTAGE_B; vintage++) {
 		struct wire wire = { 0 };
 		CriuRenderNode *node;
@@ -160,12 +154,11 @@ static void render_images_of_both_vintages_are_read(void **state)
 }
 
 /* Newer programs may add fields. */
-static void unknown_fields_are_skipped(void **state)
+UNIT_TEST(unknown_fields_are_skipped)
 {
 	struct wire wire = { 0 };
 	CriuRenderNode *node;
 
-	(void)state;
 	wire_number(&wire, 1, 0xbeef);
 	wire_number(&wire, 2000, 17);
 	wire_bytes(&wire, 2001, "something", 9);
@@ -175,19 +168,18 @@ static void unknown_fields_are_skipped(void **state)
 	criu_render_node__free_unpacked(node, NULL);
 }
 
-static void a_missing_image_logs_nothing(void **state)
+UNIT_TEST(a_missing_image_logs_nothing)
 {
 	CriuRenderNode *node;
 	CriuKfd *kfd;
 
-	(void)state;
 	assert_int_equal(image_read_kfd(1, &kfd), -ENOENT);
 	assert_int_equal(image_read_render(1, &node), -ENOENT);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
 /* Files that no program writes. */
-static void damaged_images_are_refused_by_name(void **state)
+UNIT_TEST(damaged_images_are_refused_by_name)
 {
 	const struct wire good = foreign_kfd(99, VINTAGE_A);
 	const struct {
@@ -208,7 +200,6 @@ static void damaged_images_are_refused_by_name(void **state)
 		{ "length that overflows with the header", SIZE_MAX - 7, good.size },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint8_t file[sizeof(good.bytes) + 8] = { 0 };
 		size_t size = 8 + cases[i].bytes;
@@ -231,14 +222,13 @@ static void damaged_images_are_refused_by_name(void **state)
 
 /* The kernel accepts changed private data, so the checksum must detect the change. Only the two
  * bytes of the checksum's tag may change; then the checksum is missing and the rest is intact. */
-static void checksums_detect_each_flipped_bit(void **state)
+UNIT_TEST(checksums_detect_each_flipped_bit)
 {
 	uint8_t private_data[64] = { 1, 2, 3 };
 	CriuKfd kfd = CRIU_KFD__INIT;
 	uint8_t *file;
 	size_t size;
 
-	(void)state;
 	kfd.num_of_gpus = 1;
 	kfd.priv_data = (ProtobufCBinaryData){ sizeof(private_data), private_data };
 	assert_int_equal(image_write_kfd(1, &kfd), 0);
@@ -266,13 +256,12 @@ static void checksums_detect_each_flipped_bit(void **state)
 	free(file);
 }
 
-static void a_damaged_render_node_is_refused(void **state)
+UNIT_TEST(a_damaged_render_node_is_refused)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT, *read;
 	uint8_t *file;
 	size_t size;
 
-	(void)state;
 	node.gpu_id = 0x4321;
 	assert_int_equal(image_write_render(7, &node), 0);
 	file = unit_read("amdgpu-renderD-7.img", &size);
@@ -284,9 +273,8 @@ static void a_damaged_render_node_is_refused(void **state)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 }
 
-static void garbage_of_any_length_is_refused(void **state)
+UNIT_TEST(garbage_of_any_length_is_refused)
 {
-	(void)state;
 	for (size_t size = 1; size < 200; size++) {
 		uint8_t garbage[200];
 		CriuRenderNode *node;
@@ -301,11 +289,10 @@ static void garbage_of_any_length_is_refused(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-1.img");
 }
 
-static void an_image_may_be_a_link_to_a_regular_file(void **state)
+UNIT_TEST(an_image_may_be_a_link_to_a_regular_file)
 {
 	CriuKfd *kfd;
 
-	(void)state;
 	write_foreign_kfd("elsewhere", 99, VINTAGE_A);
 	assert_int_equal(symlink("elsewhere", unit_path("amdgpu-kfd-1.img")), 0);
 	assert_int_equal(image_read_kfd(1, &kfd), 0);
@@ -313,11 +300,10 @@ static void an_image_may_be_a_link_to_a_regular_file(void **state)
 	criu_kfd__free_unpacked(kfd, NULL);
 }
 
-static void only_a_regular_file_is_an_image(void **state)
+UNIT_TEST(only_a_regular_file_is_an_image)
 {
 	CriuKfd *kfd;
 
-	(void)state;
 	assert_int_equal(symlink("/dev/zero", unit_path("amdgpu-kfd-1.img")), 0);
 	assert_true(image_read_kfd(1, &kfd) < 0);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
@@ -327,12 +313,11 @@ static void only_a_regular_file_is_an_image(void **state)
 }
 
 /* No process writes to the pipe. A child opens it, because a blocking open() would never return. */
-static void a_pipe_instead_of_an_image_is_refused_at_once(void **state)
+UNIT_TEST(a_pipe_instead_of_an_image_is_refused_at_once)
 {
 	int status;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(mkfifo(unit_path("amdgpu-kfd-1.img"), 0600), 0);
 	child = fork();
 	if (!child) {
@@ -349,14 +334,13 @@ static void a_pipe_instead_of_an_image_is_refused_at_once(void **state)
 }
 
 /* A symbolic link, a hard link, and a pipe that all users may read. */
-static void a_file_with_the_name_of_an_image_is_replaced_not_written(void **state)
+UNIT_TEST(a_file_with_the_name_of_an_image_is_replaced_not_written)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;
 	struct stat stat;
 	size_t size;
 	int fd;
 
-	(void)state;
 	unit_print("precious", "data");
 	assert_int_equal(symlink("precious", unit_path("amdgpu-kfd-1.img")), 0);
 	assert_int_equal(link(unit_path("precious"), unit_path("amdgpu-kfd-2.img")), 0);
@@ -375,12 +359,11 @@ static void a_file_with_the_name_of_an_image_is_replaced_not_written(void **stat
 	assert_int_equal(size, 4);
 }
 
-static void a_file_that_cannot_be_replaced_is_an_error(void **state)
+UNIT_TEST(a_file_that_cannot_be_replaced_is_an_error)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;
 	size_t size;
 
-	(void)state;
 	unit_print("precious", "data");
 	assert_int_equal(symlink("precious", unit_path("amdgpu-kfd-1.img")), 0);
 	assert_int_equal(link(unit_path("precious"), unit_path("amdgpu-kfd-2.img")), 0);
@@ -396,12 +379,11 @@ static void a_file_that_cannot_be_replaced_is_an_error(void **state)
 }
 
 /* A sparse file takes no disk space, so its size may be huge. */
-static void a_message_that_is_one_large_hole_is_not_read(void **state)
+UNIT_TEST(a_message_that_is_one_large_hole_is_not_read)
 {
 	uint64_t size = 1ULL << 40;
 	CriuKfd *kfd;
 
-	(void)state;
 	unit_write("amdgpu-kfd-1.img", &size, sizeof(size));
 	assert_int_equal(truncate(unit_path("amdgpu-kfd-1.img"), (off_t)(8 + size)), 0);
 	assert_int_equal(image_read_kfd(1, &kfd), -EIO);
@@ -409,14 +391,13 @@ static void a_message_that_is_one_large_hole_is_not_read(void **state)
 }
 
 /* An unknown field takes two bytes in the message and some ninety in memory. */
-static void a_message_that_needs_too_much_memory_is_refused(void **state)
+UNIT_TEST(a_message_that_needs_too_much_memory_is_refused)
 {
 	const struct wire kfd = foreign_kfd(103, VINTAGE_A);
 	size_t size = 4 << 20;
 	uint8_t *bytes = malloc(size);
 	CriuKfd *image;
 
-	(void)state;
 	assert_non_null(bytes);
 	memcpy(bytes, kfd.bytes, kfd.size);
 	for (size_t i = kfd.size; i < size; i++)
@@ -429,14 +410,13 @@ static void a_message_that_needs_too_much_memory_is_refused(void **state)
 }
 
 /* The shortest possible entries: real ones have more bytes, and private data. */
-static void a_message_of_many_bos_is_read(void **state)
+UNIT_TEST(a_message_of_many_bos_is_read)
 {
 	static const KfdBoEntry nothing = KFD_BO_ENTRY__INIT;
 	const size_t count = 100000;
 	KfdBoEntry **entries = calloc(count, sizeof(*entries)), entry = nothing;
 	CriuKfd kfd = CRIU_KFD__INIT, *read;
 
-	(void)state;
 	assert_non_null(entries);
 	for (size_t i = 0; i < count; i++)
 		entries[i] = &entry;
@@ -450,24 +430,22 @@ static void a_message_of_many_bos_is_read(void **state)
 	criu_kfd__free_unpacked(read, NULL);
 }
 
-static void a_directory_with_the_name_of_an_image_is_an_error(void **state)
+UNIT_TEST(a_directory_with_the_name_of_an_image_is_an_error)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;
 
-	(void)state;
 	assert_int_equal(mkdir(unit_path("amdgpu-kfd-1.img"), 0700), 0);
 	assert_true(image_write_kfd(1, &kfd) < 0);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
 }
 
 /* The disk is full at the first byte, in the header, after it, and in the message. */
-static void a_write_that_fails_leaves_no_image(void **state)
+UNIT_TEST(a_write_that_fails_leaves_no_image)
 {
 	static const uint64_t room[] = { 0, 1, 7, 8, 9, 100 };
 	uint8_t private_data[4096] = { 0 };
 	CriuKfd kfd = CRIU_KFD__INIT;
 
-	(void)state;
 	kfd.priv_data.data = private_data;
 	kfd.priv_data.len = sizeof(private_data);
 	for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
@@ -484,13 +462,12 @@ static void a_write_that_fails_leaves_no_image(void **state)
 	}
 }
 
-static void a_removed_image_directory_is_an_error_by_name(void **state)
+UNIT_TEST(a_removed_image_directory_is_an_error_by_name)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	CriuKfd kfd = CRIU_KFD__INIT;
 	int fd;
 
-	(void)state;
 	assert_int_equal(mkdir(unit_path("gone"), 0700), 0);
 	fd = open(unit_path("gone"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(rmdir(unit_path("gone")), 0);
@@ -502,35 +479,4 @@ static void a_removed_image_directory_is_an_error_by_name(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-2.img");
 	assert_true(image_create_pages(3, 4, 5, &fd) < 0);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-3-0004.img");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_file_is_its_length_in_eight_bytes_and_the_message),
-		UNIT_TEST(all_files_have_their_names_and_mode_0600),
-		UNIT_TEST(a_written_image_reads_back),
-		UNIT_TEST(a_shorter_image_replaces_a_longer_one),
-		UNIT_TEST(kfd_images_of_both_vintages_are_read),
-		UNIT_TEST(render_images_of_both_vintages_are_read),
-		UNIT_TEST(unknown_fields_are_skipped),
-		UNIT_TEST(a_missing_image_logs_nothing),
-		UNIT_TEST(damaged_images_are_refused_by_name),
-		UNIT_TEST(checksums_detect_each_flipped_bit),
-		UNIT_TEST(a_damaged_render_node_is_refused),
-		UNIT_TEST(garbage_of_any_length_is_refused),
-		UNIT_TEST(an_image_may_be_a_link_to_a_regular_file),
-		UNIT_TEST(only_a_regular_file_is_an_image),
-		UNIT_TEST(a_pipe_instead_of_an_image_is_refused_at_once),
-		UNIT_TEST(a_file_with_the_name_of_an_image_is_replaced_not_written),
-		UNIT_TEST(a_file_that_cannot_be_replaced_is_an_error),
-		UNIT_TEST(a_message_that_needs_too_much_memory_is_refused),
-		UNIT_TEST(a_message_of_many_bos_is_read),
-		UNIT_TEST(a_directory_with_the_name_of_an_image_is_an_error),
-		UNIT_TEST(a_message_that_is_one_large_hole_is_not_read),
-		UNIT_TEST(a_write_that_fails_leaves_no_image),
-		UNIT_TEST(a_removed_image_directory_is_an_error_by_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,13 +9,12 @@
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
 
-static void a_new_pages_file_is_empty_and_closed_on_exec(void **state)
+UNIT_TEST(a_new_pages_file_is_empty_and_closed_on_exec)
 {
 	size_t size;
 	uint8_t *bytes;
 	int fd = -1;
 
-	(void)state;
 	assert_int_equal(image_create_pages(5, 0xbeef, 0x0102030405060708, &fd), 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(lseek(fd, 0, SEEK_END), 0);
@@ -28,22 +27,20 @@ static void a_new_pages_file_is_empty_and_closed_on_exec(void **state)
 	free(bytes);
 }
 
-static void a_full_disk_is_an_error_before_the_dump(void **state)
+UNIT_TEST(a_full_disk_is_an_error_before_the_dump)
 {
-	(void)state;
 	assert_int_equal(image_check_room(4096), 0);
 	unit_forget_lines();
 	assert_int_equal(image_check_room(UINT64_MAX / 2), -ENOSPC);
 	assert_logged("Error (amdgpu_plugin): ", "MiB are free", strerror(ENOSPC));
 }
 
-static void a_gpu_without_contents_has_a_file_of_length_0(void **state)
+UNIT_TEST(a_gpu_without_contents_has_a_file_of_length_0)
 {
 	size_t size;
 	uint8_t *bytes;
 	int fd = -1;
 
-	(void)state;
 	assert_int_equal(image_create_pages(5, 1, 0, &fd), 0);
 	assert_int_equal(image_close_pages(5, 1, &fd), 0);
 	bytes = unit_read("amdgpu-pages-5-0001.img", &size);
@@ -51,7 +48,7 @@ static void a_gpu_without_contents_has_a_file_of_length_0(void **state)
 	free(bytes);
 }
 
-static void the_length_of_a_pages_file_must_be_that_of_the_bos(void **state)
+UNIT_TEST(the_length_of_a_pages_file_must_be_that_of_the_bos)
 {
 	static const struct {
 		size_t in_file;
@@ -67,7 +64,6 @@ static void the_length_of_a_pages_file_must_be_that_of_the_bos(void **state)
 	};
 	static const char page[8192];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int fd = -2;
 
@@ -84,11 +80,10 @@ static void the_length_of_a_pages_file_must_be_that_of_the_bos(void **state)
 	}
 }
 
-static void missing_or_damaged_pages_are_refused_by_name(void **state)
+UNIT_TEST(missing_or_damaged_pages_are_refused_by_name)
 {
 	int fd;
 
-	(void)state;
 	assert_int_equal(image_open_pages(5, 0xbeef, 4096, &fd), -ENOENT);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-5-beef.img");
 	unit_forget_lines();
@@ -97,25 +92,10 @@ static void missing_or_damaged_pages_are_refused_by_name(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-5-beef.img");
 }
 
-static void a_vintage_a_process_without_contents_needs_no_pages_file(void **state)
+UNIT_TEST(a_vintage_a_process_without_contents_needs_no_pages_file)
 {
 	int fd = -2;
 
-	(void)state;
 	assert_int_equal(image_open_pages(5, 0xbeef, 0, &fd), 0);
 	assert_int_equal(fd, -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_full_disk_is_an_error_before_the_dump),
-		UNIT_TEST(a_new_pages_file_is_empty_and_closed_on_exec),
-		UNIT_TEST(a_gpu_without_contents_has_a_file_of_length_0),
-		UNIT_TEST(the_length_of_a_pages_file_must_be_that_of_the_bos),
-		UNIT_TEST(missing_or_damaged_pages_are_refused_by_name),
-		UNIT_TEST(a_vintage_a_process_without_contents_needs_no_pages_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

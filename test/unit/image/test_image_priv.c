@@ -104,9 +104,8 @@ static void assert_refused(const char *words)
 	assert_logged("Error (amdgpu_plugin): kfd 7: ", words);
 }
 
-static void handles_of_a_driver_pass(void **state)
+UNIT_TEST(handles_of_a_driver_pass)
 {
-	(void)state;
 	make_image();
 	assert_passes();
 	/* Linux 7 makes the page itself. */
@@ -118,11 +117,10 @@ static void handles_of_a_driver_pass(void **state)
 	assert_passes();
 }
 
-static void a_page_for_events_must_be_a_bo(void **state)
+UNIT_TEST(a_page_for_events_must_be_a_bo)
 {
 	static const uint64_t pages[] = { KFD_HANDLE(0x10, 2), KFD_HANDLE(0x30, 1), 1, UINT64_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
 		make_image();
 		set_page(0, pages[i]);
@@ -139,27 +137,24 @@ static void a_page_for_events_must_be_a_bo(void **state)
 	assert_refused("is no BO that RESTORE makes");
 }
 
-static void a_page_for_events_must_have_room_for_all(void **state)
+UNIT_TEST(a_page_for_events_must_have_room_for_all)
 {
-	(void)state;
 	make_image();
 	image.bos[1].size = PAGE_SIZE - 0x1000;
 	assert_refused("28672 bytes, fewer than 32768");
 }
 
-static void a_handle_is_that_of_one_bo_of_a_gpu(void **state)
+UNIT_TEST(a_handle_is_that_of_one_bo_of_a_gpu)
 {
-	(void)state;
 	make_image();
 	set_handle(3, 0);
 	assert_refused("two BOs have handle 0x2000000000");
 }
 
-static void a_handle_that_is_too_high_is_refused(void **state)
+UNIT_TEST(a_handle_that_is_too_high_is_refused)
 {
 	static const uint32_t handles[] = { HANDLE_MAX + 1, INT32_MAX, 1u << 31, UINT32_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(handles); i++) {
 		make_image();
 		set_handle(2, handles[i]);
@@ -168,9 +163,8 @@ static void a_handle_that_is_too_high_is_refused(void **state)
 }
 
 /* The restore makes a BO for each lower number. */
-static void an_import_behind_many_free_numbers_is_refused(void **state)
+UNIT_TEST(an_import_behind_many_free_numbers_is_refused)
 {
-	(void)state;
 	make_image();
 	set_handle(2, IMAGE_HANDLE_MAX(BOS) + 1);
 	assert_passes();
@@ -185,26 +179,10 @@ static void an_import_behind_many_free_numbers_is_refused(void **state)
 }
 
 /* Only its own driver can restore it. */
-static void data_of_an_unknown_layout_passes(void **state)
+UNIT_TEST(data_of_an_unknown_layout_passes)
 {
-	(void)state;
 	make_image();
 	set_handle(3, 0);
 	image.kfd.priv_data.len--;
 	assert_passes();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(handles_of_a_driver_pass),
-		UNIT_TEST(a_page_for_events_must_be_a_bo),
-		UNIT_TEST(a_page_for_events_must_have_room_for_all),
-		UNIT_TEST(a_handle_is_that_of_one_bo_of_a_gpu),
-		UNIT_TEST(a_handle_that_is_too_high_is_refused),
-		UNIT_TEST(an_import_behind_many_free_numbers_is_refused),
-		UNIT_TEST(data_of_an_unknown_layout_passes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

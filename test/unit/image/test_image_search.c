@@ -12,12 +12,11 @@
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
 
-static void a_process_finds_its_own_state_by_pid(void **state)
+UNIT_TEST(a_process_finds_its_own_state_by_pid)
 {
 	CriuKfd *kfd = NULL;
 	int id = -1;
 
-	(void)state;
 	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
 	write_foreign_kfd("amdgpu-kfd-11.img", 111, VINTAGE_B);
 	write_foreign_kfd("amdgpu-kfd-07.img", 107, VINTAGE_B);
@@ -35,12 +34,11 @@ static void a_process_finds_its_own_state_by_pid(void **state)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void the_image_of_a_second_open_is_not_the_state(void **state)
+UNIT_TEST(the_image_of_a_second_open_is_not_the_state)
 {
 	CriuKfd plain = CRIU_KFD__INIT, whole = CRIU_KFD__INIT, *kfd;
 	int id;
 
-	(void)state;
 	plain.pid = whole.pid = 50;
 	whole.num_of_gpus = 1;
 	assert_int_equal(image_write_kfd(1, &plain), 0);
@@ -54,13 +52,12 @@ static void the_image_of_a_second_open_is_not_the_state(void **state)
 }
 
 /* The restore would open /dev/kfd without the state, and without an error. */
-static void a_state_without_a_gpu_is_refused(void **state)
+UNIT_TEST(a_state_without_a_gpu_is_refused)
 {
 	uint8_t private_data[8] = { 0 };
 	CriuKfd damaged = CRIU_KFD__INIT, *kfd;
 	int id;
 
-	(void)state;
 	damaged.pid = 50;
 	damaged.priv_data.data = private_data;
 	damaged.priv_data.len = sizeof(private_data);
@@ -70,12 +67,11 @@ static void a_state_without_a_gpu_is_refused(void **state)
 	assert_int_equal(image_dir_find_kfd(50, &id, &kfd), -EINVAL);
 }
 
-static void two_states_of_one_process_are_refused(void **state)
+UNIT_TEST(two_states_of_one_process_are_refused)
 {
 	CriuKfd *kfd = NULL;
 	int id;
 
-	(void)state;
 	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
 	write_foreign_kfd("amdgpu-kfd-4.img", 103, VINTAGE_A);
 	assert_int_equal(image_dir_find_kfd(103, &id, &kfd), -EINVAL);
@@ -83,12 +79,11 @@ static void two_states_of_one_process_are_refused(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "kfd 3", "kfd 4", "103");
 }
 
-static void a_damaged_image_beside_the_right_one_fails_the_search(void **state)
+UNIT_TEST(a_damaged_image_beside_the_right_one_fails_the_search)
 {
 	CriuKfd *kfd;
 	int id;
 
-	(void)state;
 	for (int damaged = 1; damaged <= 9; damaged += 8) {
 		char name[64];
 
@@ -102,24 +97,22 @@ static void a_damaged_image_beside_the_right_one_fails_the_search(void **state)
 }
 
 /* The damaged image may hold the state of the process. */
-static void a_damaged_image_alone_fails_the_search(void **state)
+UNIT_TEST(a_damaged_image_alone_fails_the_search)
 {
 	CriuKfd *kfd;
 	int id;
 
-	(void)state;
 	unit_print("amdgpu-kfd-1.img", "damaged");
 	assert_in_range(-image_dir_find_kfd(50, &id, &kfd), 1, 4095);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
 }
 
-static void a_search_keeps_the_position_of_criu_s_directory(void **state)
+UNIT_TEST(a_search_keeps_the_position_of_criu_s_directory)
 {
 	CriuKfd *kfd;
 	off_t before;
 	int id;
 
-	(void)state;
 	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
 	before = lseek(criu_stub.image_dir, 0, SEEK_CUR);
 	for (unsigned int i = 0; i < 3; i++) {
@@ -129,11 +122,10 @@ static void a_search_keeps_the_position_of_criu_s_directory(void **state)
 	assert_int_equal(lseek(criu_stub.image_dir, 0, SEEK_CUR), before);
 }
 
-static void the_render_node_of_a_compute_vm_is_found_by_pid_and_minor(void **state)
+UNIT_TEST(the_render_node_of_a_compute_vm_is_found_by_pid_and_minor)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 
-	(void)state;
 	node.has_drm_render_minor = true;
 	node.drm_render_minor = 130;
 	assert_int_equal(image_write_render(1, &node), 0);
@@ -146,7 +138,7 @@ static void the_render_node_of_a_compute_vm_is_found_by_pid_and_minor(void **sta
 	assert_int_equal(image_dir_find_compute_render(51, 130), -ENOENT);
 }
 
-static void only_images_of_an_older_dump_are_removed(void **state)
+UNIT_TEST(only_images_of_an_older_dump_are_removed)
 {
 	static const char *const removed[] = { "amdgpu-kfd-1.img", "amdgpu-kfd-22.img",
 					       "amdgpu-renderD-3.img", "amdgpu-pages-1-beef.img",
@@ -164,7 +156,6 @@ static void only_images_of_an_older_dump_are_removed(void **state)
 					    "amdgpu-pages-1-.img",
 					    "amdgpu-pages-01-beef.img" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(removed); i++)
 		unit_print(removed[i], "old");
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
@@ -177,9 +168,8 @@ static void only_images_of_an_older_dump_are_removed(void **state)
 }
 
 /* A restore could take it for an image of this dump. The other old images are removed. */
-static void an_old_image_that_cannot_be_removed_is_an_error(void **state)
+UNIT_TEST(an_old_image_that_cannot_be_removed_is_an_error)
 {
-	(void)state;
 	unit_print("amdgpu-kfd-1.img", "old");
 	assert_int_equal(mkdir(unit_path("amdgpu-kfd-2.img"), 0700), 0);
 	unit_print("amdgpu-kfd-3.img", "old");
@@ -193,9 +183,8 @@ static void an_old_image_that_cannot_be_removed_is_an_error(void **state)
 }
 
 /* Pages files may be large, and the job waits for the removal. */
-static void removing_state_images_keeps_pages_files(void **state)
+UNIT_TEST(removing_state_images_keeps_pages_files)
 {
-	(void)state;
 	unit_print("amdgpu-kfd-1.img", "ours");
 	unit_print("amdgpu-renderD-3.img", "ours");
 	unit_print("amdgpu-pages-1-beef.img", "ours");
@@ -205,9 +194,8 @@ static void removing_state_images_keeps_pages_files(void **state)
 	assert_true(unit_exists("amdgpu-pages-1-beef.img"));
 }
 
-static void removing_an_image_keeps_the_others(void **state)
+UNIT_TEST(removing_an_image_keeps_the_others)
 {
-	(void)state;
 	write_foreign_kfd("amdgpu-kfd-1.img", 1, VINTAGE_A);
 	write_foreign_kfd("amdgpu-kfd-2.img", 2, VINTAGE_A);
 	image_remove_kfd(1);
@@ -216,12 +204,11 @@ static void removing_an_image_keeps_the_others(void **state)
 	assert_true(unit_exists("amdgpu-kfd-2.img"));
 }
 
-static void a_state_image_in_the_directory_is_found(void **state)
+UNIT_TEST(a_state_image_in_the_directory_is_found)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	CriuKfd kfd = CRIU_KFD__INIT;
 
-	(void)state;
 	assert_false(image_dir_has_any());
 	unit_write("amdgpu-pages-5-1234.img", "", 0);
 	unit_write("core-5.img", "", 0);
@@ -234,13 +221,12 @@ static void a_state_image_in_the_directory_is_found(void **state)
 	assert_true(image_dir_has_any());
 }
 
-static void the_kind_of_an_image_is_found_by_its_id(void **state)
+UNIT_TEST(the_kind_of_an_image_is_found_by_its_id)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	CriuKfd kfd = CRIU_KFD__INIT;
 	struct state_image image;
 
-	(void)state;
 	kfd.pid = 50;
 	node.gpu_id = 0x4321;
 	assert_int_equal(image_write_kfd(5, &kfd), 0);
@@ -259,11 +245,10 @@ static void the_kind_of_an_image_is_found_by_its_id(void **state)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void a_damaged_image_has_a_kind_and_fails_the_read(void **state)
+UNIT_TEST(a_damaged_image_has_a_kind_and_fails_the_read)
 {
 	struct state_image image = { 0 };
 
-	(void)state;
 	unit_print("amdgpu-kfd-1.img", "damaged");
 	unit_print("amdgpu-renderD-2.img", "damaged");
 	assert_int_equal(mkdir(unit_path("amdgpu-kfd-3.img"), 0700), 0);
@@ -275,36 +260,11 @@ static void a_damaged_image_has_a_kind_and_fails_the_read(void **state)
 	}
 }
 
-static void a_link_to_nothing_is_no_image(void **state)
+UNIT_TEST(a_link_to_nothing_is_no_image)
 {
 	struct state_image image = { 0 };
 
-	(void)state;
 	assert_int_equal(symlink("nowhere", unit_path("amdgpu-kfd-1.img")), 0);
 	assert_int_equal(image_read(1, &image), 0);
 	assert_int_equal(image.kind, IMAGE_NONE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(the_kind_of_an_image_is_found_by_its_id),
-		UNIT_TEST(a_damaged_image_has_a_kind_and_fails_the_read),
-		UNIT_TEST(a_link_to_nothing_is_no_image),
-		UNIT_TEST(a_state_image_in_the_directory_is_found),
-		UNIT_TEST(a_process_finds_its_own_state_by_pid),
-		UNIT_TEST(the_image_of_a_second_open_is_not_the_state),
-		UNIT_TEST(a_state_without_a_gpu_is_refused),
-		UNIT_TEST(two_states_of_one_process_are_refused),
-		UNIT_TEST(a_damaged_image_beside_the_right_one_fails_the_search),
-		UNIT_TEST(a_damaged_image_alone_fails_the_search),
-		UNIT_TEST(a_search_keeps_the_position_of_criu_s_directory),
-		UNIT_TEST(the_render_node_of_a_compute_vm_is_found_by_pid_and_minor),
-		UNIT_TEST(only_images_of_an_older_dump_are_removed),
-		UNIT_TEST(an_old_image_that_cannot_be_removed_is_an_error),
-		UNIT_TEST(removing_state_images_keeps_pages_files),
-		UNIT_TEST(removing_an_image_keeps_the_others),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

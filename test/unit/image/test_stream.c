@@ -26,9 +26,8 @@ static void write_kfd(int id, size_t private_size)
 	free(kfd.priv_data.data);
 }
 
-static void a_connection_to_a_streamer_means_streaming(void **state)
+UNIT_TEST(a_connection_to_a_streamer_means_streaming)
 {
-	(void)state;
 	assert_false(image_is_streamed());
 	start_streaming(true);
 	assert_true(image_is_streamed());
@@ -39,12 +38,11 @@ static void a_connection_to_a_streamer_means_streaming(void **state)
 }
 
 /* The file may belong to a streamer that has ended, or that CRIU does not use. */
-static void the_file_of_a_socket_does_not_mean_streaming(void **state)
+UNIT_TEST(the_file_of_a_socket_does_not_mean_streaming)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	(void)state;
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s",
 		       unit_path("streamer-capture.sock"));
 	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
@@ -56,15 +54,14 @@ static void the_file_of_a_socket_does_not_mean_streaming(void **state)
 	assert_true(unit_exists("amdgpu-kfd-1.img"));
 }
 
-static void a_connection_to_another_socket_does_not_mean_streaming(void **state)
+UNIT_TEST(a_connection_to_another_socket_does_not_mean_streaming)
 {
-	(void)state;
 	assert_int_equal(streamer_connect(unit_directory(), "streamer-capture.socket"), 0);
 	assert_false(image_is_streamed());
 	stop_streaming();
 }
 
-static void streamed_images_have_the_bytes_of_files(void **state)
+UNIT_TEST(streamed_images_have_the_bytes_of_files)
 {
 	static const char *const names[] = { "amdgpu-kfd-12.img", "amdgpu-renderD-12.img",
 					     "amdgpu-pages-12-0a42.img" };
@@ -73,7 +70,6 @@ static void streamed_images_have_the_bytes_of_files(void **state)
 	size_t sizes[ARRAY_SIZE(names)], size;
 	int fd = -1;
 
-	(void)state;
 	for (unsigned int pass = 0; pass < 2; pass++) {
 		if (pass)
 			start_streaming(true);
@@ -97,11 +93,10 @@ static void streamed_images_have_the_bytes_of_files(void **state)
 	}
 }
 
-static void a_streamed_image_can_be_read_once(void **state)
+UNIT_TEST(a_streamed_image_can_be_read_once)
 {
 	CriuKfd *kfd;
 
-	(void)state;
 	start_streaming(true);
 	write_kfd(1, LARGE);
 	write_kfd(2, 0);
@@ -121,12 +116,11 @@ static void a_streamed_image_can_be_read_once(void **state)
 }
 
 /* Reading is the only way to learn the kind, and a stream has each image once. */
-static void image_read_finds_a_streamed_image_once(void **state)
+UNIT_TEST(image_read_finds_a_streamed_image_once)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	struct state_image image;
 
-	(void)state;
 	start_streaming(true);
 	write_kfd(1, LARGE);
 	assert_int_equal(image_write_render(2, &node), 0);
@@ -143,12 +137,11 @@ static void image_read_finds_a_streamed_image_once(void **state)
 }
 
 /* The files in the directory belong to another dump. */
-static void files_beside_a_stream_are_neither_read_nor_removed(void **state)
+UNIT_TEST(files_beside_a_stream_are_neither_read_nor_removed)
 {
 	CriuRenderNode *node;
 	CriuKfd *kfd;
 
-	(void)state;
 	write_kfd(1, 1);
 	start_streaming(true);
 	assert_int_equal(image_dir_remove_old(), 0);
@@ -166,13 +159,12 @@ static void files_beside_a_stream_are_neither_read_nor_removed(void **state)
 	stop_streaming();
 }
 
-static void a_message_that_ends_early_is_refused_by_name(void **state)
+UNIT_TEST(a_message_that_ends_early_is_refused_by_name)
 {
 	CriuKfd *kfd;
 	uint8_t *whole;
 	size_t size;
 
-	(void)state;
 	start_streaming(true);
 	write_kfd(1, 40);
 	stop_streaming();
@@ -189,12 +181,11 @@ static void a_message_that_ends_early_is_refused_by_name(void **state)
 	free(whole);
 }
 
-static void a_message_that_goes_on_is_refused_by_name(void **state)
+UNIT_TEST(a_message_that_goes_on_is_refused_by_name)
 {
 	static const uint8_t longer[] = { 2, 0, 0, 0, 0, 0, 0, 0, 8, 1, 0 };
 	CriuRenderNode *node;
 
-	(void)state;
 	start_streaming(false);
 	write_streamed("amdgpu-renderD-1.img", longer, sizeof(longer) - 1);
 	assert_int_equal(image_read_render(1, &node), 0);
@@ -206,14 +197,13 @@ static void a_message_that_goes_on_is_refused_by_name(void **state)
 }
 
 /* Only the end of a stream shows that its length is wrong, so the plugin must not allocate it. */
-static void a_length_beyond_all_memory_takes_none(void **state)
+UNIT_TEST(a_length_beyond_all_memory_takes_none)
 {
 	static const uint8_t huge[] = { 0, 0, 0, 0, 0, 0, 0, 0x40, 8, 1 };
 	static const uint8_t largest[] = { 255, 255, 255, 255, 255, 255, 255, 255, 8, 1 };
 	static const uint8_t possible[] = { 0, 0, 0, 0x3f, 0, 0, 0, 0, 8, 1 };
 	CriuKfd *kfd;
 
-	(void)state;
 	start_streaming(false);
 	write_streamed("amdgpu-kfd-1.img", huge, sizeof(huge));
 	assert_int_equal(image_read_kfd(1, &kfd), -EIO);
@@ -229,12 +219,11 @@ static void a_length_beyond_all_memory_takes_none(void **state)
 	stop_streaming();
 }
 
-static void garbage_is_refused_by_name(void **state)
+UNIT_TEST(garbage_is_refused_by_name)
 {
 	static const uint8_t garbage[] = { 3, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255 };
 	CriuKfd *kfd;
 
-	(void)state;
 	start_streaming(false);
 	write_streamed("amdgpu-kfd-1.img", garbage, sizeof(garbage));
 	assert_int_equal(image_read_kfd(1, &kfd), -EINVAL);
@@ -242,11 +231,10 @@ static void garbage_is_refused_by_name(void **state)
 	stop_streaming();
 }
 
-static void a_streamer_that_ends_fails_the_write_by_name(void **state)
+UNIT_TEST(a_streamer_that_ends_fails_the_write_by_name)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;
 
-	(void)state;
 	start_streaming(true);
 	streamer.breaks_after = 10;
 	kfd.priv_data.len = LARGE;
@@ -259,12 +247,11 @@ static void a_streamer_that_ends_fails_the_write_by_name(void **state)
 }
 
 /* CRIU returns -1, which is no errno value; as -errno it would be -EPERM. */
-static void a_streamer_that_does_not_answer_is_an_error_by_name(void **state)
+UNIT_TEST(a_streamer_that_does_not_answer_is_an_error_by_name)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT, *read;
 	int fd = -1;
 
-	(void)state;
 	start_streaming(true);
 	streamer.deaf = true;
 	assert_int_equal(image_write_render(1, &node), -EIO);
@@ -282,13 +269,12 @@ static void a_streamer_that_does_not_answer_is_an_error_by_name(void **state)
 	stop_streaming();
 }
 
-static void pages_are_a_pipe_that_starts_after_the_length(void **state)
+UNIT_TEST(pages_are_a_pipe_that_starts_after_the_length)
 {
 	static const uint8_t pages[] = { 3, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd' };
 	char contents[4] = "";
 	int fd = -1;
 
-	(void)state;
 	start_streaming(false);
 	for (unsigned int extra = 0; extra < 2; extra++) {
 		write_streamed("amdgpu-pages-5-beef.img", pages, sizeof(pages) - 1 + extra);
@@ -306,12 +292,11 @@ static void pages_are_a_pipe_that_starts_after_the_length(void **state)
 	stop_streaming();
 }
 
-static void missing_or_short_pages_are_refused_by_name(void **state)
+UNIT_TEST(missing_or_short_pages_are_refused_by_name)
 {
 	static const uint8_t pages[] = { 3, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c' };
 	int fd = -1;
 
-	(void)state;
 	start_streaming(false);
 	assert_int_equal(image_open_pages(5, 0xbeef, 3, &fd), -ENOENT);
 	write_streamed("amdgpu-pages-5-beef.img", pages, sizeof(pages));
@@ -324,27 +309,4 @@ static void missing_or_short_pages_are_refused_by_name(void **state)
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): image amdgpu-pages-5-beef.img"),
 			 3);
 	stop_streaming();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_connection_to_a_streamer_means_streaming),
-		UNIT_TEST(the_file_of_a_socket_does_not_mean_streaming),
-		UNIT_TEST(a_connection_to_another_socket_does_not_mean_streaming),
-		UNIT_TEST(streamed_images_have_the_bytes_of_files),
-		UNIT_TEST(a_streamed_image_can_be_read_once),
-		UNIT_TEST(image_read_finds_a_streamed_image_once),
-		UNIT_TEST(files_beside_a_stream_are_neither_read_nor_removed),
-		UNIT_TEST(a_message_that_ends_early_is_refused_by_name),
-		UNIT_TEST(a_message_that_goes_on_is_refused_by_name),
-		UNIT_TEST(a_length_beyond_all_memory_takes_none),
-		UNIT_TEST(garbage_is_refused_by_name),
-		UNIT_TEST(a_streamer_that_ends_fails_the_write_by_name),
-		UNIT_TEST(a_streamer_that_does_not_answer_is_an_error_by_name),
-		UNIT_TEST(pages_are_a_pipe_that_starts_after_the_length),
-		UNIT_TEST(missing_or_short_pages_are_refused_by_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,15 +155,14 @@ static void assert_refused(const struct hostile *cases, size_t count)
 	}
 }
 
-static void a_good_image_passes(void **state)
+UNIT_TEST(a_good_image_passes)
 {
-	(void)state;
 	make_image();
 	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void counts_that_disagree_are_refused(void **state)
+UNIT_TEST(counts_that_disagree_are_refused)
 {
 	const struct hostile cases[] = {
 		{ "a BO more", &image.kfd.num_of_bos, W64, 5, "says 5 BOs and has 4" },
@@ -180,11 +179,10 @@ static void counts_that_disagree_are_refused(void **state)
 		{ "more links than any", &image.devices[1].n_iolinks, W64, 1025, "1025 links" },
 	};
 
-	(void)state;
 	assert_refused(cases, ARRAY_SIZE(cases));
 }
 
-static void ids_and_minors_out_of_range_are_refused(void **state)
+UNIT_TEST(ids_and_minors_out_of_range_are_refused)
 {
 	const struct hostile cases[] = {
 		{ "a wide gpu_id", &image.devices[1].gpu_id, W32, 0x10010, "0x10010 is no gpu_id" },
@@ -199,11 +197,10 @@ static void ids_and_minors_out_of_range_are_refused(void **state)
 		  "minor" },
 	};
 
-	(void)state;
 	assert_refused(cases, ARRAY_SIZE(cases));
 }
 
-static void handles_and_mappings_that_cannot_be_are_refused(void **state)
+UNIT_TEST(handles_and_mappings_that_cannot_be_are_refused)
 {
 	const struct hostile cases[] = {
 		{ "no GPU", &image.handles[1].gpu_id, W32, 0x30, "a GPU that the image" },
@@ -228,7 +225,6 @@ static void handles_and_mappings_that_cannot_be_are_refused(void **state)
 		{ "the last page", &image.mapping.addr, W64, ~0xfffULL, "too high for its size" },
 	};
 
-	(void)state;
 	image.has_handles = true;
 	make_image();
 	image.handles[1].handle = IMAGE_HANDLE_MAX(1);
@@ -244,7 +240,7 @@ static void handles_and_mappings_that_cannot_be_are_refused(void **state)
 	image.has_handles = false;
 }
 
-static void handles_of_other_processes_must_name_an_object(void **state)
+UNIT_TEST(handles_of_other_processes_must_name_an_object)
 {
 	GemHandleEntry *handle = &image.handles[1];
 	const struct hostile cases[] = {
@@ -262,7 +258,6 @@ static void handles_of_other_processes_must_name_an_object(void **state)
 		{ "a small object", &handle->size, W64, 0x1000, "outside of its BO" },
 	};
 
-	(void)state;
 	image.has_handles = image.has_other_object = true;
 	make_image();
 	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
@@ -273,7 +268,7 @@ static void handles_of_other_processes_must_name_an_object(void **state)
 	image.has_handles = image.has_other_object = false;
 }
 
-static void duplicates_are_refused(void **state)
+UNIT_TEST(duplicates_are_refused)
 {
 	const struct hostile cases[] = {
 		{ "a node", &image.devices[2].node_id, W32, 1, "node 1 is in the image twice" },
@@ -288,14 +283,12 @@ static void duplicates_are_refused(void **state)
 		  "same mmap" },
 	};
 
-	(void)state;
 	assert_refused(cases, ARRAY_SIZE(cases));
 }
 
 /* With AMDGPU_FORCE, a dump saves an object that the process has at two addresses. */
-static void bos_that_were_one_object_pass(void **state)
+UNIT_TEST(bos_that_were_one_object_pass)
 {
-	(void)state;
 	make_image();
 	image.bos[1].offset = image.bos[0].offset;
 	image.bos[1].size = image.bos[0].size;
@@ -306,7 +299,7 @@ static void bos_that_were_one_object_pass(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "same addresses");
 }
 
-static void bos_with_impossible_ranges_are_refused(void **state)
+UNIT_TEST(bos_with_impossible_ranges_are_refused)
 {
 	const struct hostile cases[] = {
 		{ "no GPU's", &image.bos[3].gpu_id, W32, 0x30,
@@ -328,11 +321,10 @@ static void bos_with_impossible_ranges_are_refused(void **state)
 		  "offset too high" },
 	};
 
-	(void)state;
 	assert_refused(cases, ARRAY_SIZE(cases));
 }
 
-static void sizes_beyond_gpu_and_file_are_refused(void **state)
+UNIT_TEST(sizes_beyond_gpu_and_file_are_refused)
 {
 	const struct hostile cases[] = {
 		{ "more than the VRAM", &image.bos[0].size, W64, MIB + 0x1000,
@@ -342,14 +334,12 @@ static void sizes_beyond_gpu_and_file_are_refused(void **state)
 		  "larger than any" },
 	};
 
-	(void)state;
 	assert_refused(cases, ARRAY_SIZE(cases));
 }
 
 /* Each BO alone would pass. */
-static void sums_beyond_gpu_and_file_are_refused(void **state)
+UNIT_TEST(sums_beyond_gpu_and_file_are_refused)
 {
-	(void)state;
 	make_image();
 	image.bos[1].alloc_flags = KFD_BO_VRAM;
 	image.bos[1].size = MIB - 0x2000;
@@ -373,9 +363,8 @@ static void share(KfdBoEntry *bo, uint32_t object, uint32_t owner_pid)
 	bo->owner_pid = owner_pid;
 }
 
-static void shared_bos_pass(void **state)
+UNIT_TEST(shared_bos_pass)
 {
-	(void)state;
 	make_image();
 	share(&image.bos[0], 1, 0);
 	share(&image.bos[1], IMAGE_OBJECTS_MAX, 77);
@@ -389,7 +378,7 @@ static void shared_bos_pass(void **state)
 	assert_logged("Error (amdgpu_plugin): kfd 7: ", "bytes of VRAM");
 }
 
-static void impossible_shared_bos_are_refused(void **state)
+UNIT_TEST(impossible_shared_bos_are_refused)
 {
 	static const struct {
 		size_t bo;
@@ -405,7 +394,6 @@ static void impossible_shared_bos_are_refused(void **state)
 		{ 1, 1, 1, 1, 0x80000000, "no process" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		KfdBoEntry *bo = &image.bos[cases[i].bo];
 
@@ -425,9 +413,8 @@ static void impossible_shared_bos_are_refused(void **state)
 	assert_logged("Error (amdgpu_plugin): kfd 7: ", "a share handle, but no object");
 }
 
-static void objects_are_made_once_and_by_their_owner(void **state)
+UNIT_TEST(objects_are_made_once_and_by_their_owner)
 {
-	(void)state;
 	make_image();
 	share(&image.bos[0], 3, 0);
 	share(&image.bos[1], 3, 0);
@@ -448,7 +435,7 @@ static void objects_are_made_once_and_by_their_owner(void **state)
 }
 
 /* Other programs, kernels and GPUs lead to such values. */
-static void unusual_but_harmless_values_pass(void **state)
+UNIT_TEST(unusual_but_harmless_values_pass)
 {
 	const struct hostile cases[] = {
 		{ "VRAM unknown", &image.devices[1].vram_size, W64, 0, "" },
@@ -462,7 +449,6 @@ static void unusual_but_harmless_values_pass(void **state)
 		{ "same handle", &image.bos[1].handle, W32, 1, "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %s\n", cases[i].what);
 		make_image();
@@ -478,7 +464,7 @@ static void unusual_but_harmless_values_pass(void **state)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void render_nodes_with_impossible_numbers_are_refused(void **state)
+UNIT_TEST(render_nodes_with_impossible_numbers_are_refused)
 {
 	static const struct {
 		uint32_t gpu_id, minor, kfd_id;
@@ -493,7 +479,6 @@ static void render_nodes_with_impossible_numbers_are_refused(void **state)
 	KfdOwner *owners[] = { &owner };
 	CriuRenderNode render = CRIU_RENDER_NODE__INIT;
 
-	(void)state;
 	render.has_drm_render_minor = true;
 	render.n_owners = 1;
 	render.owners = owners;
@@ -516,16 +501,15 @@ static void render_nodes_with_impossible_numbers_are_refused(void **state)
 }
 
 /* An image without the fields that only this plugin writes. */
-static void render_nodes_of_other_programs_pass(void **state)
+UNIT_TEST(render_nodes_of_other_programs_pass)
 {
 	CriuRenderNode render = CRIU_RENDER_NODE__INIT;
 
-	(void)state;
 	render.gpu_id = 0x10;
 	assert_int_equal(image_validate_render(3, &render), 0);
 }
 
-static void impossible_dmabufs_are_refused(void **state)
+UNIT_TEST(impossible_dmabufs_are_refused)
 {
 	static const struct {
 		bool has_object;
@@ -544,7 +528,6 @@ static void impossible_dmabufs_are_refused(void **state)
 	KfdOwner *owners[] = { &owner };
 	CriuDmabufNode dmabuf = CRIU_DMABUF_NODE__INIT;
 
-	(void)state;
 	dmabuf.n_owners = 1;
 	dmabuf.owners = owners;
 	owner.pid = 9;
@@ -559,29 +542,4 @@ static void impossible_dmabufs_are_refused(void **state)
 	dmabuf.owner_pid = 9;
 	owner.kfd_id = 1;
 	assert_int_equal(image_validate_dmabuf(3, &dmabuf), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_good_image_passes),
-		UNIT_TEST(objects_are_made_once_and_by_their_owner),
-		UNIT_TEST(counts_that_disagree_are_refused),
-		UNIT_TEST(ids_and_minors_out_of_range_are_refused),
-		UNIT_TEST(handles_and_mappings_that_cannot_be_are_refused),
-		UNIT_TEST(handles_of_other_processes_must_name_an_object),
-		UNIT_TEST(duplicates_are_refused),
-		UNIT_TEST(bos_that_were_one_object_pass),
-		UNIT_TEST(bos_with_impossible_ranges_are_refused),
-		UNIT_TEST(sizes_beyond_gpu_and_file_are_refused),
-		UNIT_TEST(sums_beyond_gpu_and_file_are_refused),
-		UNIT_TEST(shared_bos_pass),
-		UNIT_TEST(impossible_shared_bos_are_refused),
-		UNIT_TEST(unusual_but_harmless_values_pass),
-		UNIT_TEST(render_nodes_with_impossible_numbers_are_refused),
-		UNIT_TEST(render_nodes_of_other_programs_pass),
-		UNIT_TEST(impossible_dmabufs_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,14 +72,13 @@ static uint8_t *pack(const KfdDeviceEntry *entry, size_t *ret_size)
 	return bytes;
 }
 
-static void a_message_restores_all_fields_of_a_node(void **state)
+UNIT_TEST(a_message_restores_all_fields_of_a_node)
 {
 	struct topology topology = { 0 }, read = { 0 };
 	KfdDeviceEntry *entry, *unpacked;
 	uint8_t *bytes;
 	size_t size;
 
-	(void)state;
 	make_machine(&topology);
 	entry = topology_entry_new(&topology, &topology.nodes[1]);
 	assert_non_null(entry);
@@ -97,12 +96,11 @@ static void a_message_restores_all_fields_of_a_node(void **state)
 	topology_done(&read);
 }
 
-static void only_links_to_known_nodes_are_saved(void **state)
+UNIT_TEST(only_links_to_known_nodes_are_saved)
 {
 	struct topology topology = { 0 }, read = { 0 };
 	KfdDeviceEntry *entry;
 
-	(void)state;
 	make_machine(&topology);
 	entry = topology_entry_new(&topology, &topology.nodes[1]);
 	assert_int_equal(topology_entries_read(&entry, 1, &read), 0);
@@ -117,12 +115,11 @@ static void only_links_to_known_nodes_are_saved(void **state)
 	topology_done(&read);
 }
 
-static void a_cpu_node_has_gpu_id_0(void **state)
+UNIT_TEST(a_cpu_node_has_gpu_id_0)
 {
 	struct topology topology = { 0 }, read = { 0 };
 	KfdDeviceEntry *entry;
 
-	(void)state;
 	make_machine(&topology);
 	entry = topology_entry_new(&topology, &topology.nodes[0]);
 	assert_int_equal(entry->gpu_id, 0);
@@ -175,7 +172,7 @@ static const struct {
 #undef ROW
 };
 
-static void fields_have_the_numbers_of_crius_plugin(void **state)
+UNIT_TEST(fields_have_the_numbers_of_crius_plugin)
 {
 	struct topology topology = { 0 };
 	KfdDeviceEntry *entry;
@@ -184,7 +181,6 @@ static void fields_have_the_numbers_of_crius_plugin(void **state)
 	uint64_t value = 0;
 	size_t size;
 
-	(void)state;
 	make_machine(&topology);
 	entry = topology_entry_new(&topology, &topology.nodes[1]);
 	bytes = pack(entry, &size);
@@ -206,14 +202,13 @@ static void fields_have_the_numbers_of_crius_plugin(void **state)
 	topology_done(&topology);
 }
 
-static void a_node_of_zeros_has_all_required_fields(void **state)
+UNIT_TEST(a_node_of_zeros_has_all_required_fields)
 {
 	struct topology topology = { 0 };
 	KfdDeviceEntry *entry;
 	uint8_t *bytes;
 	size_t size;
 
-	(void)state;
 	entry = topology_entry_new(&topology, topology_add(&topology));
 	bytes = pack(entry, &size);
 	assert_true(wire_has_up_to(bytes, size, OLD_FIELDS));
@@ -222,14 +217,13 @@ static void a_node_of_zeros_has_all_required_fields(void **state)
 	topology_done(&topology);
 }
 
-static void missing_fields_of_crius_images_are_zero(void **state)
+UNIT_TEST(missing_fields_of_crius_images_are_zero)
 {
 	struct wire wire = { 0 }, link = { 0 };
 	struct topology read = { 0 };
 	const struct topology_node *node;
 	KfdDeviceEntry *entry;
 
-	(void)state;
 	for (unsigned int field = 1; field <= OLD_FIELDS; field++)
 		wire_number(&wire, field, 1000 + field);
 	wire_number(&link, 1, LINK_XGMI);
@@ -256,18 +250,4 @@ static void missing_fields_of_crius_images_are_zero(void **state)
 	assert_int_equal(node->links[0].node_to, 7);
 	assert_int_equal(node->links[0].weight, 0);
 	topology_done(&read);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_message_restores_all_fields_of_a_node),
-		UNIT_TEST(only_links_to_known_nodes_are_saved),
-		UNIT_TEST(a_cpu_node_has_gpu_id_0),
-		UNIT_TEST(fields_have_the_numbers_of_crius_plugin),
-		UNIT_TEST(a_node_of_zeros_has_all_required_fields),
-		UNIT_TEST(missing_fields_of_crius_images_are_zero),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,22 +82,22 @@ static int restore(uint64_t size, uint32_t magic)
 	return hsakmt_shm_restore(&shared);
 }
 
-static void without_a_file_nothing_is_saved(void **state)
+#define TEST(name) TEST_WITH(name, begin, unit_end)
+
+TEST(without_a_file_nothing_is_saved)
 {
 	struct hsakmt_shm shared = { 42, 42, 42, 42 };
 
-	(void)state;
 	assert_int_equal(hsakmt_shm_read(&shared), 0);
 	assert_int_equal(shared.size, 0);
 	assert_int_equal(shared.magic, 0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void size_first_word_and_modes_are_saved(void **state)
+TEST(size_first_word_and_modes_are_saved)
 {
 	struct hsakmt_shm shared;
 
-	(void)state;
 	unit_write(FILE_NAME, "\x78\x56\x34\x12rest", 8);
 	unit_write(SEMAPHORE_FILE, "semaphore", 9);
 	assert_int_equal(chmod(unit_path(FILE_NAME), 0640), 0);
@@ -109,11 +109,10 @@ static void size_first_word_and_modes_are_saved(void **state)
 	assert_int_equal(shared.semaphore_mode, 0664);
 }
 
-static void a_file_shorter_than_a_word_is_not_saved(void **state)
+TEST(a_file_shorter_than_a_word_is_not_saved)
 {
 	struct hsakmt_shm shared = { 42, 42, 42, 42 };
 
-	(void)state;
 	unit_write(FILE_NAME, "abc", 3);
 	assert_int_equal(hsakmt_shm_read(&shared), 0);
 	assert_int_equal(shared.size, 0);
@@ -160,9 +159,8 @@ static const struct {
 
 /* An open of a FIFO would block while the queues are stopped. The others would fail every dump or
  * restore. */
-static void a_file_of_another_type_is_not_saved(void **state)
+TEST(a_file_of_another_type_is_not_saved)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong_files) / sizeof(wrong_files[0]); i++) {
 		struct hsakmt_shm shared = { 42, 42, 42, 42 };
 
@@ -178,9 +176,8 @@ static void a_file_of_another_type_is_not_saved(void **state)
 	}
 }
 
-static void a_semaphore_of_another_type_has_no_mode(void **state)
+TEST(a_semaphore_of_another_type_has_no_mode)
 {
-	(void)state;
 	unit_write(FILE_NAME, "8 bytes.", 8);
 	for (size_t i = 0; i < sizeof(wrong_files) / sizeof(wrong_files[0]); i++) {
 		struct hsakmt_shm shared = { 0 };
@@ -198,9 +195,8 @@ static void a_semaphore_of_another_type_has_no_mode(void **state)
 	}
 }
 
-static void a_semaphore_of_another_type_is_refused(void **state)
+TEST(a_semaphore_of_another_type_is_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong_files) / sizeof(wrong_files[0]); i++) {
 		print_message("case %s\n", wrong_files[i].what);
 		unit_forget_lines();
@@ -227,14 +223,13 @@ static mode_t mode_of_file(void)
 }
 
 /* CRIU refuses to restore a mapping if the permissions of its file have changed. */
-static void file_and_semaphore_are_created_as_saved(void **state)
+TEST(file_and_semaphore_are_created_as_saved)
 {
 	const struct hsakmt_shm shared = { 8, 0x12345678, 0666, 0664 };
 	mode_t old = umask(077);
 	uint8_t *bytes;
 	size_t size;
 
-	(void)state;
 	assert_int_equal(hsakmt_shm_restore(&shared), 0);
 	(void)umask(old);
 	bytes = unit_read(FILE_NAME, &size);
@@ -248,20 +243,18 @@ static void file_and_semaphore_are_created_as_saved(void **state)
 	assert_int_equal(fake.value, 1);
 }
 
-static void images_without_modes_get_the_default_mode(void **state)
+TEST(images_without_modes_get_the_default_mode)
 {
-	(void)state;
 	assert_int_equal(restore(8, 1), 0);
 	assert_int_equal(mode_of_file(), 0644);
 	assert_int_equal(fake.mode, 0644);
 }
 
-static void an_existing_file_keeps_its_contents(void **state)
+TEST(an_existing_file_keeps_its_contents)
 {
 	uint8_t *bytes;
 	size_t size;
 
-	(void)state;
 	unit_write(FILE_NAME, "theirs of 16 byt", 16);
 	assert_int_equal(restore(8, 0x12345678), 0);
 	bytes = unit_read(FILE_NAME, &size);
@@ -270,19 +263,17 @@ static void an_existing_file_keeps_its_contents(void **state)
 	free(bytes);
 }
 
-static void an_image_without_a_file_creates_nothing(void **state)
+TEST(an_image_without_a_file_creates_nothing)
 {
-	(void)state;
 	assert_int_equal(restore(0, 0x12345678), 0);
 	assert_false(unit_exists(FILE_NAME));
 	assert_int_equal(fake.opens, 0);
 }
 
-static void invalid_sizes_are_refused(void **state)
+TEST(invalid_sizes_are_refused)
 {
 	static const uint64_t sizes[] = { 1, 3, (1 << 20) + 1, 1ULL << 40, UINT64_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		unit_forget_lines();
 		assert_fails(restore(sizes[i], 1));
@@ -291,11 +282,10 @@ static void invalid_sizes_are_refused(void **state)
 	}
 }
 
-static void a_failed_creation_is_an_error_and_leaves_no_file(void **state)
+TEST(a_failed_creation_is_an_error_and_leaves_no_file)
 {
 	int ret;
 
-	(void)state;
 	unit_limit_files(0);
 	ret = restore(8, 1);
 	unit_unlimit_files();
@@ -309,13 +299,10 @@ static void a_failed_creation_is_an_error_and_leaves_no_file(void **state)
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
-
-static void invalid_modes_are_refused(void **state)
+TEST(invalid_modes_are_refused)
 {
 	static const mode_t modes[] = { 04755, 02644, 01666, 0100644, 0xffffffff };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		struct hsakmt_shm shared = { .size = 8, .magic = 1, .mode = modes[i] };
 
@@ -327,25 +314,4 @@ static void invalid_modes_are_refused(void **state)
 	}
 	assert_false(unit_exists(FILE_NAME));
 	assert_int_equal(fake.opens, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(without_a_file_nothing_is_saved),
-		TEST(size_first_word_and_modes_are_saved),
-		TEST(a_file_shorter_than_a_word_is_not_saved),
-		TEST(a_file_of_another_type_is_not_saved),
-		TEST(a_semaphore_of_another_type_has_no_mode),
-		TEST(file_and_semaphore_are_created_as_saved),
-		TEST(images_without_modes_get_the_default_mode),
-		TEST(an_existing_file_keeps_its_contents),
-		TEST(a_semaphore_of_another_type_is_refused),
-		TEST(an_image_without_a_file_creates_nothing),
-		TEST(invalid_sizes_are_refused),
-		TEST(invalid_modes_are_refused),
-		TEST(a_failed_creation_is_an_error_and_leaves_no_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,9 +55,8 @@ static void assert_unknown(const struct builder *b)
 	assert_no_queue_list(b, -EINVAL);
 }
 
-static void queues_are_listed_in_all_known_layouts(void **state)
+UNIT_TEST(queues_are_listed_in_all_known_layouts)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
 		struct kfd_priv_queue *queues;
 		size_t num_queues;
@@ -97,9 +96,8 @@ static void queues_are_listed_in_all_known_layouts(void **state)
 	}
 }
 
-static void svm_ranges_are_found_in_all_known_layouts(void **state)
+UNIT_TEST(svm_ranges_are_found_in_all_known_layouts)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
 		struct builder b;
 
@@ -119,11 +117,10 @@ static void svm_ranges_are_found_in_all_known_layouts(void **state)
 
 /* The counts, sizes and bytes of a dump with AMD's out-of-tree driver, from
  * https://github.com/checkpoint-restore/criu/issues/2663. */
-static void a_reported_dump_of_amds_driver_is_parsed(void **state)
+UNIT_TEST(a_reported_dump_of_amds_driver_is_parsed)
 {
 	struct builder b = { .priv = { .num_devices = 1, .num_bos = 159 } };
 
-	(void)state;
 	b.priv.bytes = b.bytes;
 	set(add(&b, 8), 0, 1);
 	(void)add(&b, 8);
@@ -141,11 +138,10 @@ static void a_reported_dump_of_amds_driver_is_parsed(void **state)
 	assert_svm(&b, false);
 }
 
-static void without_bos_the_size_of_their_records_does_not_matter(void **state)
+UNIT_TEST(without_bos_the_size_of_their_records_does_not_matter)
 {
 	struct builder b;
 
-	(void)state;
 	begin(&b, 0);
 	b.priv.num_bos = 0;
 	add_queue(&b, 512, 4096);
@@ -159,11 +155,10 @@ static void without_bos_the_size_of_their_records_does_not_matter(void **state)
 	assert_unknown(&b);
 }
 
-static void bo_records_of_other_sizes_are_unknown(void **state)
+UNIT_TEST(bo_records_of_other_sizes_are_unknown)
 {
 	static const size_t sizes[] = { 0, 8, 12, 76, 84, 264, 276, 292, 304, 4096 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct builder b;
 
@@ -174,9 +169,8 @@ static void bo_records_of_other_sizes_are_unknown(void **state)
 	}
 }
 
-static void bytes_that_do_not_divide_into_bo_records_are_unknown(void **state)
+UNIT_TEST(bytes_that_do_not_divide_into_bo_records_are_unknown)
 {
-	(void)state;
 	for (size_t more = 1; more < 8 * BOS; more++) {
 		struct builder b;
 
@@ -189,9 +183,8 @@ static void bytes_that_do_not_divide_into_bo_records_are_unknown(void **state)
 }
 
 /* RESTORE refuses bytes after the last object. */
-static void bytes_after_the_last_object_are_unknown(void **state)
+UNIT_TEST(bytes_after_the_last_object_are_unknown)
 {
-	(void)state;
 	for (size_t more = 1; more < 300; more++) {
 		struct builder b;
 
@@ -205,12 +198,11 @@ static void bytes_after_the_last_object_are_unknown(void **state)
 
 /* BO records are full of zeros, and a queue has a GPU. With records of 272 bytes, the objects would
  * begin inside the last record, and fill the data. */
-static void zeros_are_no_queue(void **state)
+UNIT_TEST(zeros_are_no_queue)
 {
 	const size_t bos = 8 + 8 * DEVICES, last = (size_t)BOS * (296 - 272);
 	struct builder b;
 
-	(void)state;
 	begin(&b, 296);
 	memset(b.bytes + bos, 0, (size_t)BOS * 296);
 	add_queue(&b, 64, 0);
@@ -234,12 +226,11 @@ static void begin_ambiguous(struct builder *b, size_t bo_size, size_t other_size
 	set(queue, at, type);
 }
 
-static void data_that_fits_two_layouts_is_not_read(void **state)
+UNIT_TEST(data_that_fits_two_layouts_is_not_read)
 {
 	struct builder b;
 	bool has_svm;
 
-	(void)state;
 	for (uint32_t type = 1; type <= 2; type++) {
 		begin_ambiguous(&b, 272, 296, type);
 		assert_no_queue_list(&b, -ENOTUNIQ);
@@ -256,9 +247,8 @@ static void add_event_of(struct builder *b, uint32_t id, uint32_t type)
 	set(record, 24, type);
 }
 
-static void the_first_event_that_restore_does_not_make_is_found(void **state)
+UNIT_TEST(the_first_event_that_restore_does_not_make_is_found)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
 		struct kfd_priv_event event = { 0 };
 		struct builder b;
@@ -278,13 +268,12 @@ static void the_first_event_that_restore_does_not_make_is_found(void **state)
 	}
 }
 
-static void data_of_another_length_has_an_unknown_layout(void **state)
+UNIT_TEST(data_of_another_length_has_an_unknown_layout)
 {
 	struct builder b;
 	bool has_svm;
 	size_t size;
 
-	(void)state;
 	begin(&b, 272);
 	add_queue(&b, 512, 4096);
 	add_event(&b);
@@ -301,12 +290,11 @@ static void data_of_another_length_has_an_unknown_layout(void **state)
 	assert_svm(&b, false);
 }
 
-static void counts_and_sizes_beyond_the_data_are_refused(void **state)
+UNIT_TEST(counts_and_sizes_beyond_the_data_are_refused)
 {
 	struct builder b;
 	bool has_svm;
 
-	(void)state;
 	begin(&b, 80);
 	add_queue(&b, 512, 0);
 	b.priv.num_objects = UINT32_MAX;
@@ -332,9 +320,8 @@ static uint32_t roll(unsigned short state[static 3], uint32_t sides)
 }
 
 /* The data has memory of its exact size, so that a sanitizer detects a read beyond its end. */
-static void random_bytes_are_never_read_beyond_their_end(void **state)
+UNIT_TEST(random_bytes_are_never_read_beyond_their_end)
 {
-	(void)state;
 	for (uint32_t seed = 0; seed < 20000; seed++) {
 		unsigned short dice[3] = { (unsigned short)seed, 0, 0x330e };
 		struct kfd_priv priv = {
@@ -359,12 +346,11 @@ static void random_bytes_are_never_read_beyond_their_end(void **state)
 	}
 }
 
-static void devices_are_added_after_the_others(void **state)
+UNIT_TEST(devices_are_added_after_the_others)
 {
 	static uint8_t to[sizeof(((struct builder *)NULL)->bytes)];
 	struct builder b;
 
-	(void)state;
 	for (size_t size = 0; size < ARRAY_SIZE(bo_sizes); size++) {
 		begin(&b, bo_sizes[size]);
 		memset(b.bytes + 8, 0x55, 8 * DEVICES);
@@ -385,26 +371,4 @@ static void devices_are_added_after_the_others(void **state)
 	assert_int_equal(kfd_priv_size_with(&b.priv, 0), 3);
 	kfd_priv_copy_with(&b.priv, 0, to);
 	assert_memory_equal(to, b.bytes, 3);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(queues_are_listed_in_all_known_layouts),
-		UNIT_TEST(svm_ranges_are_found_in_all_known_layouts),
-		UNIT_TEST(a_reported_dump_of_amds_driver_is_parsed),
-		UNIT_TEST(without_bos_the_size_of_their_records_does_not_matter),
-		UNIT_TEST(bo_records_of_other_sizes_are_unknown),
-		UNIT_TEST(bytes_that_do_not_divide_into_bo_records_are_unknown),
-		UNIT_TEST(bytes_after_the_last_object_are_unknown),
-		UNIT_TEST(zeros_are_no_queue),
-		UNIT_TEST(data_that_fits_two_layouts_is_not_read),
-		UNIT_TEST(the_first_event_that_restore_does_not_make_is_found),
-		UNIT_TEST(data_of_another_length_has_an_unknown_layout),
-		UNIT_TEST(counts_and_sizes_beyond_the_data_are_refused),
-		UNIT_TEST(random_bytes_are_never_read_beyond_their_end),
-		UNIT_TEST(devices_are_added_after_the_others),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

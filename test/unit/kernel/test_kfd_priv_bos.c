@@ -25,13 +25,12 @@ static void set_record(struct builder *b, size_t bo_size, uint32_t index, uint32
 		set(record, 12 + 4 * i, gpu_ids[i]);
 }
 
-static void a_bo_record_says_its_handle_and_the_gpus_that_map_it(void **state)
+UNIT_TEST(a_bo_record_says_its_handle_and_the_gpus_that_map_it)
 {
 	static const uint32_t gpu_ids[] = { 0xdfd4, 0xa7ac };
 	struct kfd_priv_bo_record record;
 	struct builder b;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
 		uint64_t bo_size;
 
@@ -57,7 +56,7 @@ static void a_bo_record_says_its_handle_and_the_gpus_that_map_it(void **state)
 	assert_int_equal(kfd_priv_read_bo(&b.priv, 304, 0, &record), -EINVAL);
 }
 
-static void records_of_bos_are_cut_out(void **state)
+UNIT_TEST(records_of_bos_are_cut_out)
 {
 	static const bool cut[BOS] = { true, false, true, false };
 	static const bool none[BOS] = { false };
@@ -65,7 +64,6 @@ static void records_of_bos_are_cut_out(void **state)
 	struct builder b;
 	size_t size;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
 		size_t bos = 8 + 8 * DEVICES, bo_size = bo_sizes[i];
 
@@ -88,14 +86,13 @@ static void records_of_bos_are_cut_out(void **state)
 	assert_int_equal(kfd_priv_cut_bos(&b.priv, none, b.bytes, &size), -EINVAL);
 }
 
-static void a_mark_changes_the_version_and_nothing_else(void **state)
+UNIT_TEST(a_mark_changes_the_version_and_nothing_else)
 {
 	uint8_t data[] = { 1, 0, 0, 0, 7 };
 	struct kfd_priv_queue *queues;
 	struct builder b;
 	size_t num_queues;
 
-	(void)state;
 	begin(&b, 80);
 	add_queue(&b, 512, 0);
 	kfd_priv_mark(b.bytes, b.priv.size);
@@ -112,7 +109,7 @@ static void a_mark_changes_the_version_and_nothing_else(void **state)
 	assert_memory_equal(data, ((uint8_t[]){ 1, 0, 0, 0, 7 }), sizeof(data));
 }
 
-static void the_fields_of_legacy_ipc_are_behind_the_gpus(void **state)
+UNIT_TEST(the_fields_of_legacy_ipc_are_behind_the_gpus)
 {
 	static const uint32_t handle[] = { 0x1111, 0, 0x3333, 0x4444 }, other[] = { 0, 0, 0, 1 };
 	static const struct {
@@ -121,7 +118,6 @@ static void the_fields_of_legacy_ipc_are_behind_the_gpus(void **state)
 	struct kfd_priv_bo_record record;
 	struct builder b;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint8_t *bytes;
 
@@ -149,16 +145,4 @@ static void the_fields_of_legacy_ipc_are_behind_the_gpus(void **state)
 		assert_int_equal(record.num_gpus, 0);
 		assert_int_equal(record.handle, 3);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_bo_record_says_its_handle_and_the_gpus_that_map_it),
-		UNIT_TEST(records_of_bos_are_cut_out),
-		UNIT_TEST(the_fields_of_legacy_ipc_are_behind_the_gpus),
-		UNIT_TEST(a_mark_changes_the_version_and_nothing_else),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

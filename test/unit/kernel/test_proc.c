@@ -21,7 +21,7 @@
 #include "amdgpu_plugin_util.h"
 #include "kernel/proc.h"
 
-static void device_paths_are_recognised(void **state)
+UNIT_TEST(device_paths_are_recognised)
 {
 	static const struct {
 		const char *path;
@@ -50,27 +50,24 @@ static void device_paths_are_recognised(void **state)
 		{ "/dev/dri/renderD128/x", -ENOENT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case \"%s\"\n", cases[i].path);
 		assert_int_equal(proc_device_of_path(cases[i].path), cases[i].device);
 	}
 }
 
-static void in_the_same_pid_namespace_the_vpid_is_the_pid(void **state)
+UNIT_TEST(in_the_same_pid_namespace_the_vpid_is_the_pid)
 {
 	pid_t pid = -1;
 
-	(void)state;
 	assert_int_equal(proc_vpid(getpid(), &pid), 0);
 	assert_int_equal(pid, getpid());
 }
 
-static void an_unused_pid_is_no_process(void **state)
+UNIT_TEST(an_unused_pid_is_no_process)
 {
 	pid_t pid = 42;
 
-	(void)state;
 	assert_int_equal(proc_vpid(0, &pid), -ESRCH);
 	assert_int_equal(proc_vpid(0x7fffffff, &pid), -ESRCH);
 	assert_int_equal(pid, 42);
@@ -78,13 +75,12 @@ static void an_unused_pid_is_no_process(void **state)
 	assert_false(proc_is_missing(getpid()));
 }
 
-static void the_first_process_of_a_pid_namespace_has_vpid_1(void **state)
+UNIT_TEST(the_first_process_of_a_pid_namespace_has_vpid_1)
 {
 	int status, wait_here[2];
 	pid_t helper, inner;
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe(wait_here), 0);
 	/* unshare() moves only children, so the helper forks one. */
 	helper = fork();
@@ -110,11 +106,10 @@ static void the_first_process_of_a_pid_namespace_has_vpid_1(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void only_tracees_are_found(void **state)
+UNIT_TEST(only_tracees_are_found)
 {
 	pid_t tracee = unit_start_sleeper(), other = unit_start_sleeper(), found = 42;
 
-	(void)state;
 	assert_int_equal(proc_find_tracee(tracee, &found), -ESRCH);
 	assert_int_equal(found, 42);
 	assert_int_equal(ptrace(PTRACE_SEIZE, tracee, 0, PTRACE_O_EXITKILL), 0);
@@ -148,7 +143,7 @@ static const struct proc_mapping *find(const struct proc_mapping *mappings, size
 	return NULL;
 }
 
-static void only_mappings_of_character_devices_are_listed(void **state)
+UNIT_TEST(only_mappings_of_character_devices_are_listed)
 {
 	void *device = map_part("/dev/zero", 3, 0x5000);
 	void *file = map_part(unit_path("renderD130"), 1, 0);
@@ -156,7 +151,6 @@ static void only_mappings_of_character_devices_are_listed(void **state)
 	struct proc_mapping *mappings;
 	size_t count;
 
-	(void)state;
 	assert_int_equal(proc_list_mappings(getpid(), &mappings, &count), 0);
 	assert_int_equal(count, 1);
 	mapping = find(mappings, count, device);
@@ -171,14 +165,13 @@ static void only_mappings_of_character_devices_are_listed(void **state)
 }
 
 /* The other process has another shared mapping at the same address. */
-static void processes_that_share_a_mapping_are_found(void **state)
+UNIT_TEST(processes_that_share_a_mapping_are_found)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t shares = unit_start_sleeper(), other;
 	struct pid_list list;
 
-	(void)state;
 	assert_true(memory != MAP_FAILED);
 	(void)munmap(memory, size);
 	assert_true(mmap(memory, size, PROT_READ, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
@@ -196,30 +189,28 @@ static void processes_that_share_a_mapping_are_found(void **state)
 	unit_end_sleeper(other);
 }
 
-static void a_process_without_device_mappings_has_an_empty_list(void **state)
+UNIT_TEST(a_process_without_device_mappings_has_an_empty_list)
 {
 	struct proc_mapping *mappings = NULL;
 	size_t count = 42;
 
-	(void)state;
 	assert_int_equal(proc_list_mappings(getpid(), &mappings, &count), 0);
 	assert_int_equal(count, 0);
 	free(mappings);
 }
 
-static void listing_mappings_of_no_process_is_an_error(void **state)
+UNIT_TEST(listing_mappings_of_no_process_is_an_error)
 {
 	struct proc_mapping *mappings = NULL;
 	size_t count = 42;
 
-	(void)state;
 	assert_true(proc_list_mappings(0x7fffffff, &mappings, &count) < 0);
 	assert_null(mappings);
 	assert_int_equal(count, 42);
 }
 
 /* As CRIU's restorer makes it with --lazy-pages. */
-static void memory_that_a_userfaultfd_fills_is_found(void **state)
+UNIT_TEST(memory_that_a_userfaultfd_fills_is_found)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -229,7 +220,6 @@ static void memory_that_a_userfaultfd_fills_is_found(void **state)
 		.mode = UFFDIO_REGISTER_MODE_MISSING,
 	};
 
-	(void)state;
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	assert_int_equal(proc_has_lazy_memory(getpid()), 0);
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &(struct uffdio_api){ .api = UFFD_API }) < 0)
@@ -241,14 +231,13 @@ static void memory_that_a_userfaultfd_fills_is_found(void **state)
 	assert_int_equal(munmap(memory, size), 0);
 }
 
-static void no_process_has_no_lazy_memory(void **state)
+UNIT_TEST(no_process_has_no_lazy_memory)
 {
-	(void)state;
 	assert_int_equal(proc_has_lazy_memory(1 << 30), -ESRCH);
 }
 
 /* Pages 0 to 5; page 3 is missing, and page 1 has other rights than its neighbours. */
-static void ranges_that_are_not_mapped_are_found(void **state)
+UNIT_TEST(ranges_that_are_not_mapped_are_found)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *memory = mmap(NULL, 6 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -261,7 +250,6 @@ static void ranges_that_are_not_mapped_are_found(void **state)
 	};
 	uint64_t start = (uintptr_t)memory;
 
-	(void)state;
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
 	assert_int_equal(munmap(memory + 3 * page, page), 0);
@@ -283,33 +271,11 @@ static void ranges_that_are_not_mapped_are_found(void **state)
 	assert_int_equal(munmap(memory, 6 * page), 0);
 }
 
-static void beyond_the_last_mapping_there_is_nothing(void **state)
+UNIT_TEST(beyond_the_last_mapping_there_is_nothing)
 {
 	struct proc_range range = { UINT64_MAX - 4096, UINT64_MAX };
 	struct proc_range found;
 
-	(void)state;
 	assert_int_equal(proc_find_unmapped(getpid(), &range, 1, &found), 1);
 	assert_int_equal(proc_find_unmapped(1 << 30, &range, 1, &found), -ESRCH);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(device_paths_are_recognised),
-		UNIT_TEST(in_the_same_pid_namespace_the_vpid_is_the_pid),
-		UNIT_TEST(an_unused_pid_is_no_process),
-		UNIT_TEST(the_first_process_of_a_pid_namespace_has_vpid_1),
-		UNIT_TEST(only_tracees_are_found),
-		UNIT_TEST(only_mappings_of_character_devices_are_listed),
-		UNIT_TEST(processes_that_share_a_mapping_are_found),
-		UNIT_TEST(a_process_without_device_mappings_has_an_empty_list),
-		UNIT_TEST(listing_mappings_of_no_process_is_an_error),
-		UNIT_TEST(memory_that_a_userfaultfd_fills_is_found),
-		UNIT_TEST(no_process_has_no_lazy_memory),
-		UNIT_TEST(ranges_that_are_not_mapped_are_found),
-		UNIT_TEST(beyond_the_last_mapping_there_is_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

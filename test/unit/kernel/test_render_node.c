@@ -7,7 +7,7 @@
 #include "amdgpu_plugin_util.h"
 #include "kernel/render_node.h"
 
-static void render_nodes_are_recognised_by_their_numbers(void **state)
+UNIT_TEST(render_nodes_are_recognised_by_their_numbers)
 {
 	static const struct {
 		unsigned int major;
@@ -26,7 +26,6 @@ static void render_nodes_are_recognised_by_their_numbers(void **state)
 		{ 1, 3, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint32_t number = 42;
 
@@ -36,12 +35,4 @@ static void render_nodes_are_recognised_by_their_numbers(void **state)
 			cases[i].is_render_node);
 		assert_int_equal(number, cases[i].is_render_node ? cases[i].minor : 42);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { UNIT_TEST(
-		render_nodes_are_recognised_by_their_numbers) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,10 @@
 #include "machines.h"
 #include "map/gpu_rules.h"
 
-static void a_gpu_maps_to_an_equal_gpu(void **state)
+UNIT_TEST(a_gpu_maps_to_an_equal_gpu)
 {
 	struct topology saved, local;
 
-	(void)state;
 	make_pair(&saved, &local);
 	/* No rule reads these. */
 	local.nodes[1].node_id = 5;
@@ -24,11 +23,10 @@ static void a_gpu_maps_to_an_equal_gpu(void **state)
 	topology_done(&local);
 }
 
-static void an_image_without_gpus_needs_no_gpu(void **state)
+UNIT_TEST(an_image_without_gpus_needs_no_gpu)
 {
 	struct topology saved = { 0 }, local = { 0 };
 
-	(void)state;
 	assert_map(&saved, &local, NULL);
 	add_cpu(&saved, 0);
 	assert_map(&saved, &local, NULL);
@@ -111,11 +109,10 @@ static void assert_differs(const struct topology *saved, const struct topology *
 	assert_int_equal(map_with(saved, local, &no_checks, ids), -ENODEV);
 }
 
-static void each_hardware_property_must_be_equal(void **state)
+UNIT_TEST(each_hardware_property_must_be_equal)
 {
 	struct topology saved, local;
 
-	(void)state;
 	make_pair(&saved, &local);
 	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
 		uint64_t value = get(&local.nodes[1], &same[i]);
@@ -130,11 +127,10 @@ static void each_hardware_property_must_be_equal(void **state)
 	topology_done(&local);
 }
 
-static void a_property_of_newer_kernels_is_compared_if_both_sides_state_it(void **state)
+UNIT_TEST(a_property_of_newer_kernels_is_compared_if_both_sides_state_it)
 {
 	struct topology saved, local;
 
-	(void)state;
 	make_pair(&saved, &local);
 	for (size_t i = 0; i < ARRAY_SIZE(same_if_stated); i++) {
 		const struct property *row = &same_if_stated[i];
@@ -162,11 +158,10 @@ static struct map_options without(const struct property *row)
 	return options;
 }
 
-static void a_gpu_with_less_is_refused_unless_the_check_is_off(void **state)
+UNIT_TEST(a_gpu_with_less_is_refused_unless_the_check_is_off)
 {
 	struct topology saved, local;
 
-	(void)state;
 	make_pair(&saved, &local);
 	for (size_t i = 0; i < ARRAY_SIZE(at_least); i++) {
 		const struct property *row = &at_least[i];
@@ -191,7 +186,7 @@ static void a_gpu_with_less_is_refused_unless_the_check_is_off(void **state)
 	topology_done(&local);
 }
 
-static void capability_is_compared_without_the_bits_of_the_driver(void **state)
+UNIT_TEST(capability_is_compared_without_the_bits_of_the_driver)
 {
 	static const struct property row = { FIELD(capability),
 					     SWITCH(KFD_CAPABILITY_CHECK, check_capability) };
@@ -199,7 +194,6 @@ static void capability_is_compared_without_the_bits_of_the_driver(void **state)
 	struct topology saved, local;
 	uint32_t ids[1];
 
-	(void)state;
 	make_pair(&saved, &local);
 	for (unsigned int bit = 0; bit < 32; bit++) {
 		bool is_driver_bit = (bit >= 15 && bit <= 18) || bit >= 29;
@@ -217,11 +211,10 @@ static void capability_is_compared_without_the_bits_of_the_driver(void **state)
 	topology_done(&local);
 }
 
-static void cpu_visible_vram_needs_cpu_visible_vram(void **state)
+UNIT_TEST(cpu_visible_vram_needs_cpu_visible_vram)
 {
 	struct topology saved, local;
 
-	(void)state;
 	make_pair(&saved, &local);
 	local.nodes[1].vram_public = 0;
 	assert_differs(&saved, &local, "vram_public");
@@ -233,12 +226,11 @@ static void cpu_visible_vram_needs_cpu_visible_vram(void **state)
 	topology_done(&local);
 }
 
-static void the_first_mismatch_names_its_option(void **state)
+UNIT_TEST(the_first_mismatch_names_its_option)
 {
 	struct topology saved, local;
 	struct difference first;
 
-	(void)state;
 	make_pair(&saved, &local);
 	assert_int_equal(gpu_rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first),
 			 0);
@@ -257,7 +249,7 @@ static void the_first_mismatch_names_its_option(void **state)
 }
 
 /* Another kernel counts something of the same card in another way. */
-static void only_the_same_card_may_differ_by_force(void **state)
+UNIT_TEST(only_the_same_card_may_differ_by_force)
 {
 	static const struct {
 		const char *name;
@@ -273,7 +265,6 @@ static void only_the_same_card_may_differ_by_force(void **state)
 	};
 	struct map_options force = all_checks;
 
-	(void)state;
 	force.force = true;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct topology saved, local;
@@ -301,13 +292,12 @@ static void only_the_same_card_may_differ_by_force(void **state)
 }
 
 /* Two cards with one slot on two machines are two cards if their unique_ids differ. */
-static void force_takes_no_other_card_in_the_same_slot(void **state)
+UNIT_TEST(force_takes_no_other_card_in_the_same_slot)
 {
 	struct map_options force = all_checks;
 	struct topology saved, local;
 	uint32_t id;
 
-	(void)state;
 	force.force = true;
 	make_pair(&saved, &local);
 	saved.nodes[1].unique_id = 7;
@@ -318,11 +308,10 @@ static void force_takes_no_other_card_in_the_same_slot(void **state)
 	topology_done(&local);
 }
 
-static void an_image_with_more_gpus_is_refused_with_both_numbers(void **state)
+UNIT_TEST(an_image_with_more_gpus_is_refused_with_both_numbers)
 {
 	struct topology saved = { 0 }, local = { 0 };
 
-	(void)state;
 	read_machine("eight", &saved);
 	read_machine("one", &local);
 	assert_refused(&saved, &local);
@@ -331,35 +320,14 @@ static void an_image_with_more_gpus_is_refused_with_both_numbers(void **state)
 	topology_done(&local);
 }
 
-static void the_log_names_a_gpu_without_candidate(void **state)
+UNIT_TEST(the_log_names_a_gpu_without_candidate)
 {
 	struct topology saved, local;
 
-	(void)state;
 	make_pair(&saved, &local);
 	local.nodes[1].device_id = 0x744c;
 	assert_refused(&saved, &local);
 	assert_logged("Error (amdgpu_plugin): ", "0x1111");
 	topology_done(&saved);
 	topology_done(&local);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_gpu_maps_to_an_equal_gpu),
-		UNIT_TEST(an_image_without_gpus_needs_no_gpu),
-		UNIT_TEST(each_hardware_property_must_be_equal),
-		UNIT_TEST(a_property_of_newer_kernels_is_compared_if_both_sides_state_it),
-		UNIT_TEST(a_gpu_with_less_is_refused_unless_the_check_is_off),
-		UNIT_TEST(capability_is_compared_without_the_bits_of_the_driver),
-		UNIT_TEST(cpu_visible_vram_needs_cpu_visible_vram),
-		UNIT_TEST(the_first_mismatch_names_its_option),
-		UNIT_TEST(only_the_same_card_may_differ_by_force),
-		UNIT_TEST(force_takes_no_other_card_in_the_same_slot),
-		UNIT_TEST(an_image_with_more_gpus_is_refused_with_both_numbers),
-		UNIT_TEST(the_log_names_a_gpu_without_candidate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,15 +69,14 @@ static void assert_wrong(const char *text, const char *words, const char *proble
 	map_done(&map);
 }
 
-static void without_a_device_map_gpus_stay_on_the_same_device(void **state)
+UNIT_TEST(without_a_device_map_gpus_stay_on_the_same_device)
 {
-	(void)state;
 	assert_mapped(NULL, "100 101 102 103");
 	assert_mapped("", "100 101 102 103");
 	assert_mapped(" , ", "100 101 102 103");
 }
 
-static void a_gpu_has_four_kinds_of_names(void **state)
+UNIT_TEST(a_gpu_has_four_kinds_of_names)
 {
 	static const char *const names[] = {
 		"0x100=0x101",
@@ -92,24 +91,21 @@ static void a_gpu_has_four_kinds_of_names(void **state)
 		"0X100=130,,0x101=renderD130",
 	};
 
-	(void)state;
 	/* The links determine the other GPUs. The last row repeats a present GPU. */
 	for (size_t i = 0; i < ARRAY_SIZE(names) - 1; i++)
 		assert_mapped(names[i], "101 100 102 103");
 	assert_wrong(names[ARRAY_SIZE(names) - 1], "device-map:twice", "130");
 }
 
-static void a_pair_may_move_a_whole_hive(void **state)
+UNIT_TEST(a_pair_may_move_a_whole_hive)
 {
-	(void)state;
 	assert_mapped("0x100=0x103", "103 102 100 101");
 	assert_mapped("0x100=0x103,0x101=0x102,0x102=0x101,0x103=0x100", "103 102 101 100");
 	assert_mapped("0x100=0x103;0x103=0x100\n0x100=0x103", "103 102 101 100");
 }
 
-static void a_syntax_error_is_refused_and_quoted(void **state)
+UNIT_TEST(a_syntax_error_is_refused_and_quoted)
 {
-	(void)state;
 	assert_wrong("0x100", "device-map:syntax", "\"0x100\" is not SAVED=PRESENT");
 	assert_wrong("=0x100", "device-map:syntax", "SAVED=PRESENT");
 	assert_wrong("0x100=", "device-map:syntax", "SAVED=PRESENT");
@@ -123,12 +119,11 @@ static void a_syntax_error_is_refused_and_quoted(void **state)
 	assert_wrong("0x100=12345678901234567", "device-map:syntax", "\"12345678901234567\"");
 }
 
-static void an_unknown_gpu_is_refused_with_a_list_of_gpus(void **state)
+UNIT_TEST(an_unknown_gpu_is_refused_with_a_list_of_gpus)
 {
 	struct map_options options = pair_options();
 	struct topology machine;
 
-	(void)state;
 	assert_wrong("0x100=0x1234", "device-map:unknown", "no present GPU \"0x1234\"");
 	assert_wrong("0x1234=0x100", "device-map:unknown", "no saved GPU \"0x1234\"");
 	assert_wrong("0x100=GPU-1", "device-map:unknown", "GPU-1");
@@ -141,13 +136,12 @@ static void an_unknown_gpu_is_refused_with_a_list_of_gpus(void **state)
 	topology_done(&machine);
 }
 
-static void an_ambiguous_name_is_refused(void **state)
+UNIT_TEST(an_ambiguous_name_is_refused)
 {
 	struct map_options options = pair_options();
 	struct topology machine;
 	struct gpu_map map;
 
-	(void)state;
 	make_machine(&machine);
 	machine_gpu(&machine, 0)->gpu_id = 0x133;
 	options.device_map = (char *)"133=0x101";
@@ -163,20 +157,18 @@ static void an_ambiguous_name_is_refused(void **state)
 	topology_done(&machine);
 }
 
-static void a_gpu_cannot_be_in_two_pairs(void **state)
+UNIT_TEST(a_gpu_cannot_be_in_two_pairs)
 {
-	(void)state;
 	assert_wrong("0x100=0x100,0x100=0x101", "device-map:twice", "0x100");
 	assert_wrong("0x100=0x100,0x101=0x100", "device-map:twice", "0x100");
 }
 
-static void a_pair_that_breaks_a_rule_is_refused_with_the_rule(void **state)
+UNIT_TEST(a_pair_that_breaks_a_rule_is_refused_with_the_rule)
 {
 	struct map_options options = pair_options();
 	struct topology saved, local;
 	struct gpu_map map;
 
-	(void)state;
 	assert_wrong("0x100=0x100,0x101=0x102", "device-map:links", "XGMI");
 	make_machine(&saved);
 	make_machine(&local);
@@ -210,12 +202,11 @@ static void a_pair_that_breaks_a_rule_is_refused_with_the_rule(void **state)
 }
 
 /* If 0x100 maps to 0x102, only 0x103 remains for 0x101, and its firmware is too old. */
-static void pairs_that_prevent_a_mapping_are_named_as_the_cause(void **state)
+UNIT_TEST(pairs_that_prevent_a_mapping_are_named_as_the_cause)
 {
 	struct map_options options = pair_options();
 	struct topology saved, local;
 
-	(void)state;
 	make_machine(&saved);
 	make_machine(&local);
 	machine_gpu(&local, 3)->fw_version--;
@@ -228,13 +219,12 @@ static void pairs_that_prevent_a_mapping_are_named_as_the_cause(void **state)
 	topology_done(&local);
 }
 
-static void a_moved_gpu_has_two_gpu_ids(void **state)
+UNIT_TEST(a_moved_gpu_has_two_gpu_ids)
 {
 	struct map_options options = pair_options();
 	struct topology saved, local;
 	struct gpu_map map;
 
-	(void)state;
 	make_machine(&saved);
 	make_machine(&local);
 	machine_gpu(&saved, 0)->gpu_id = 0xaaaa;
@@ -248,11 +238,10 @@ static void a_moved_gpu_has_two_gpu_ids(void **state)
 	topology_done(&local);
 }
 
-static void random_text_is_refused_or_applied(void **state)
+UNIT_TEST(random_text_is_refused_or_applied)
 {
 	static const char letters[] = "0123456789abcdefxGPU-:.=,; renderD/";
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 3000; seed++) {
 		struct dice dice = { seed };
 		char text[200] = "";
@@ -265,23 +254,4 @@ static void random_text_is_refused_or_applied(void **state)
 		assert_true(map.outcome != MAP_REFUSED || map.reason == REASON_DEVICE_MAP);
 		map_done(&map);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(without_a_device_map_gpus_stay_on_the_same_device),
-		UNIT_TEST(a_gpu_has_four_kinds_of_names),
-		UNIT_TEST(a_pair_may_move_a_whole_hive),
-		UNIT_TEST(a_syntax_error_is_refused_and_quoted),
-		UNIT_TEST(an_unknown_gpu_is_refused_with_a_list_of_gpus),
-		UNIT_TEST(an_ambiguous_name_is_refused),
-		UNIT_TEST(a_gpu_cannot_be_in_two_pairs),
-		UNIT_TEST(a_pair_that_breaks_a_rule_is_refused_with_the_rule),
-		UNIT_TEST(pairs_that_prevent_a_mapping_are_named_as_the_cause),
-		UNIT_TEST(a_moved_gpu_has_two_gpu_ids),
-		UNIT_TEST(random_text_is_refused_or_applied),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -202,9 +202,8 @@ static void map_both_ways(const struct topology *whole, const struct topology *b
 	unit_forget_lines();
 }
 
-static void reading_a_broken_file_ends_and_invents_no_gpu(void **state)
+UNIT_TEST(reading_a_broken_file_ends_and_invents_no_gpu)
 {
-	(void)state;
 	(void)alarm(TIME_LIMIT);
 	for (size_t m = 0; m < ARRAY_SIZE(machines); m++) {
 		struct topology whole;
@@ -235,7 +234,7 @@ static void reading_a_broken_file_ends_and_invents_no_gpu(void **state)
 	(void)alarm(0);
 }
 
-static void the_log_names_the_broken_file_and_line(void **state)
+UNIT_TEST(the_log_names_the_broken_file_and_line)
 {
 	static const struct {
 		const char *file;
@@ -257,7 +256,6 @@ static void the_log_names_the_broken_file_and_line(void **state)
 		{ "nodes/3/gpu_id", "none\n", "nodes/3/gpu_id:1", "\"none\": not a gpu_id" },
 	};
 
-	(void)state;
 	copy_machine(machines[0]);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct topology topology;
@@ -281,12 +279,11 @@ static void the_log_names_the_broken_file_and_line(void **state)
 }
 
 /* The links of the GPUs are enough. */
-static void a_cpu_node_with_broken_links_is_kept(void **state)
+UNIT_TEST(a_cpu_node_with_broken_links_is_kept)
 {
 	struct topology topology;
 	char path[64];
 
-	(void)state;
 	copy_machine(machines[0]);
 	(void)snprintf(path, sizeof(path), "%s/nodes/0/io_links/0/properties", files.copy);
 	unit_print(path, "broken\n");
@@ -298,11 +295,10 @@ static void a_cpu_node_with_broken_links_is_kept(void **state)
 	free_paths();
 }
 
-static void too_many_nodes_are_an_error(void **state)
+UNIT_TEST(too_many_nodes_are_an_error)
 {
 	struct topology topology;
 
-	(void)state;
 	for (unsigned int i = 0; i < 1025; i++) {
 		char path[64];
 
@@ -313,24 +309,22 @@ static void too_many_nodes_are_an_error(void **state)
 	assert_logged("Warn  (amdgpu_plugin): ", "nodes", "too many");
 }
 
-static void a_failure_to_list_the_nodes_is_returned(void **state)
+UNIT_TEST(a_failure_to_list_the_nodes_is_returned)
 {
 	struct topology topology;
 
-	(void)state;
 	unit_print("broken/nodes", "no directory\n");
 	assert_int_equal(topology_read(unit_path("broken"), &topology), -ENOTDIR);
 	assert_logged("Warn  (amdgpu_plugin): ", "topology: nodes: Not a directory\n");
 	assert_false(unit_logged("Error (amdgpu_plugin): ", NULL));
 }
 
-static void more_than_64_gpus_are_refused(void **state)
+UNIT_TEST(more_than_64_gpus_are_refused)
 {
 	const struct map_options options = pair_options();
 	struct topology many, few;
 	struct gpu_map map;
 
-	(void)state;
 	machine_of_hives(1, 65, 1, false, &many);
 	machine_of_hives(1, 2, 1, false, &few);
 	assert_int_equal(map_decide(&few, &many, &options, &map), 0);
@@ -343,18 +337,4 @@ static void more_than_64_gpus_are_refused(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "more than 64 GPUs");
 	topology_done(&many);
 	topology_done(&few);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(reading_a_broken_file_ends_and_invents_no_gpu),
-		UNIT_TEST(the_log_names_the_broken_file_and_line),
-		UNIT_TEST(a_cpu_node_with_broken_links_is_kept),
-		UNIT_TEST(too_many_nodes_are_an_error),
-		UNIT_TEST(a_failure_to_list_the_nodes_is_returned),
-		UNIT_TEST(more_than_64_gpus_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,13 +12,12 @@ static void make_four(struct topology *topology, uint32_t first_id)
 		add_gpu(topology, 2 + i, first_id + i, i / 2);
 }
 
-static void gpus_lose_their_link_only_with_the_check_off(void **state)
+UNIT_TEST(gpus_lose_their_link_only_with_the_check_off)
 {
 	struct map_options relaxed = all_checks;
 	struct topology saved, local;
 	uint32_t ids[4];
 
-	(void)state;
 	relaxed.check_xgmi = false;
 	make_four(&saved, 0x10);
 	make_four(&local, 0x20);
@@ -38,11 +37,10 @@ static void gpus_lose_their_link_only_with_the_check_off(void **state)
 	topology_done(&local);
 }
 
-static void gpus_of_different_cpu_nodes_share_one_only_with_a_warning(void **state)
+UNIT_TEST(gpus_of_different_cpu_nodes_share_one_only_with_a_warning)
 {
 	struct topology saved = { 0 }, local = { 0 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		add_cpu(&saved, i);
 		add_cpu(&local, i);
@@ -74,11 +72,10 @@ static void make_choice(struct topology *saved, struct topology *local)
 	local->nodes[2].location_id = 0x9900;
 }
 
-static void a_moved_gpu_is_recognised_by_the_gpu_id_of_its_machine(void **state)
+UNIT_TEST(a_moved_gpu_is_recognised_by_the_gpu_id_of_its_machine)
 {
 	struct topology saved, local;
 
-	(void)state;
 	make_choice(&saved, &local);
 	/* The process knows the GPU by an id that another GPU has on this machine. */
 	saved.nodes[1].gpu_id = 0x2222;
@@ -89,11 +86,10 @@ static void a_moved_gpu_is_recognised_by_the_gpu_id_of_its_machine(void **state)
 	topology_done(&local);
 }
 
-static void gpus_keep_their_ids_before_they_take_the_lowest_nodes(void **state)
+UNIT_TEST(gpus_keep_their_ids_before_they_take_the_lowest_nodes)
 {
 	struct topology saved, local;
 
-	(void)state;
 	make_four(&saved, 0x10);
 	make_four(&local, 0x20);
 	/* The process knows its GPUs by ids of an earlier machine, and other GPUs have them here.
@@ -106,16 +102,4 @@ static void gpus_keep_their_ids_before_they_take_the_lowest_nodes(void **state)
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x21, 0x22, 0x23 });
 	topology_done(&saved);
 	topology_done(&local);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(gpus_lose_their_link_only_with_the_check_off),
-		UNIT_TEST(gpus_of_different_cpu_nodes_share_one_only_with_a_warning),
-		UNIT_TEST(a_moved_gpu_is_recognised_by_the_gpu_id_of_its_machine),
-		UNIT_TEST(gpus_keep_their_ids_before_they_take_the_lowest_nodes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

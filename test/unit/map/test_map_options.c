@@ -58,22 +58,22 @@ static int read_file(const char *text, struct options *options)
 	return options_read_with_file(unit_path("plugin.conf"), options);
 }
 
-static void a_missing_file_is_no_error(void **state)
+#define TEST(name) TEST_WITH(name, begin, unit_end)
+
+TEST(a_missing_file_is_no_error)
 {
 	struct options options;
 
-	(void)state;
 	assert_int_equal(options_read_with_file(unit_path("none/plugin.conf"), &options), 0);
 	assert_true(options.map.check_numa);
 	assert_null(options.map.device_map);
 	options_done(&options);
 }
 
-static void the_file_may_have_each_option(void **state)
+TEST(the_file_may_have_each_option)
 {
 	struct options options;
 
-	(void)state;
 	assert_int_equal(read_file("# What an admin has written.\n"
 				   "\n"
 				   "fw-ver-check = 0\n"
@@ -101,7 +101,7 @@ static void the_file_may_have_each_option(void **state)
 	options_done(&options);
 }
 
-static void an_error_in_the_file_is_logged_with_its_line(void **state)
+TEST(an_error_in_the_file_is_logged_with_its_line)
 {
 	static const struct {
 		const char *text;
@@ -117,7 +117,6 @@ static void an_error_in_the_file_is_logged_with_its_line(void **state)
 		{ "= 0\n", "plugin.conf:1", "\"\"" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct options options = { .content.staging_bytes = 42 };
 
@@ -129,12 +128,11 @@ static void an_error_in_the_file_is_logged_with_its_line(void **state)
 	}
 }
 
-static void an_unreadable_file_is_an_error(void **state)
+TEST(an_unreadable_file_is_an_error)
 {
 	struct options options;
 	char *line = malloc(100000);
 
-	(void)state;
 	assert_true(options_read_with_file(unit_path("."), &options) < 0);
 	assert_logged("Error (amdgpu_plugin): ", "cannot read");
 	assert_non_null(line);
@@ -145,11 +143,10 @@ static void an_unreadable_file_is_an_error(void **state)
 	free(line);
 }
 
-static void the_environment_overrides_the_file(void **state)
+TEST(the_environment_overrides_the_file)
 {
 	struct options options;
 
-	(void)state;
 	(void)setenv("KFD_NUMA_CHECK", "1", 1);
 	(void)setenv("KFD_COPY_TIMEOUT", "9", 1);
 	(void)setenv("AMDGPU_DEVICE_MAP", "0x5=0x6", 1);
@@ -164,11 +161,10 @@ static void the_environment_overrides_the_file(void **state)
 	options_done(&options);
 }
 
-static void options_of_criu_override_both(void **state)
+TEST(options_of_criu_override_both)
 {
 	struct options options;
 
-	(void)state;
 	(void)setenv("KFD_NUMA_CHECK", "1", 1);
 	give("--amdgpu_plugin.numa-check=0", "--amdgpu_plugin.device-map=0x7=0x8,0x9=0xa");
 	assert_int_equal(
@@ -179,11 +175,10 @@ static void options_of_criu_override_both(void **state)
 	options_done(&options);
 }
 
-static void options_of_other_plugins_are_ignored(void **state)
+TEST(options_of_other_plugins_are_ignored)
 {
 	struct options options;
 
-	(void)state;
 	give("--cuda_plugin.numa-check=maybe", "--amdgpu_plugin2.numa-check");
 	assert_int_equal(read_file("", &options), 0);
 	assert_true(options.map.check_numa);
@@ -198,7 +193,7 @@ static void options_of_other_plugins_are_ignored(void **state)
 	options_done(&options);
 }
 
-static void wrong_options_of_criu_are_refused_and_quoted(void **state)
+TEST(wrong_options_of_criu_are_refused_and_quoted)
 {
 	static const struct {
 		const char *argument;
@@ -212,7 +207,6 @@ static void wrong_options_of_criu_are_refused_and_quoted(void **state)
 		  "no option" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct options options;
 
@@ -251,12 +245,11 @@ static void read_example(size_t size, char text[size])
 	(void)fclose(file);
 }
 
-static void the_example_sets_each_option_to_its_default(void **state)
+TEST(the_example_sets_each_option_to_its_default)
 {
 	char text[4096] = "", line[64];
 	struct options options;
 
-	(void)state;
 	read_example(sizeof(text), text);
 	for (size_t i = 0; i < ARRAY_SIZE(keyed_variables); i++) {
 		(void)snprintf(line, sizeof(line), "\n%s = ", strchr(keyed_variables[i], '_') + 1);
@@ -275,23 +268,4 @@ static void the_example_sets_each_option_to_its_default(void **state)
 	OTHER_OPTIONS(SAME_OTHER)
 	assert_non_null(options.map.device_map);
 	options_done(&options);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_missing_file_is_no_error),
-		TEST(the_file_may_have_each_option),
-		TEST(an_error_in_the_file_is_logged_with_its_line),
-		TEST(an_unreadable_file_is_an_error),
-		TEST(the_environment_overrides_the_file),
-		TEST(options_of_criu_override_both),
-		TEST(options_of_other_plugins_are_ignored),
-		TEST(wrong_options_of_criu_are_refused_and_quoted),
-		TEST(the_example_sets_each_option_to_its_default),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

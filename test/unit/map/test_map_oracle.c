@@ -126,12 +126,11 @@ static void note(const char *answer, const char **seen, size_t *counts)
 	counts[i]++;
 }
 
-static void the_mapper_agrees_with_the_oracle(void **state)
+UNIT_TEST(the_mapper_agrees_with_the_oracle)
 {
 	const char *seen[NUM_ANSWERS + 1] = { 0 };
 	size_t counts[NUM_ANSWERS] = { 0 };
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= PAIRS; seed++) {
 		struct dice dice = { seed * 1000003 };
 		struct map_options options = random_options(&dice);
@@ -186,9 +185,8 @@ static void make_link_weights_unique(struct topology *topology)
 	}
 }
 
-static void names_and_numbers_do_not_change_the_outcome(void **state)
+UNIT_TEST(names_and_numbers_do_not_change_the_outcome)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= RENAMED; seed++) {
 		struct dice dice = { seed * 7777777 };
 		struct map_options options = random_options(&dice);
@@ -216,14 +214,4 @@ static void names_and_numbers_do_not_change_the_outcome(void **state)
 		topology_done(&source_renamed);
 		topology_done(&destination_renamed);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(the_mapper_agrees_with_the_oracle),
-		UNIT_TEST(names_and_numbers_do_not_change_the_outcome),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,11 +31,10 @@ static void compare(struct pair *pair, void *argument)
 		      pair->columns[PAIR_MAPPING], pair->columns[PAIR_REASON]);
 }
 
-static void each_pair_agrees_with_the_file(void **state)
+UNIT_TEST(each_pair_agrees_with_the_file)
 {
 	struct tally tally = { 0 };
 
-	(void)state;
 	assert_int_equal(pairs_for_each(TREES, compare, &tally), PAIRS);
 	assert_int_equal(tally.differing, 0);
 }
@@ -75,21 +74,10 @@ static void explain(struct pair *pair, void *argument)
 	tally->explained++;
 }
 
-static void the_log_explains_each_answer(void **state)
+UNIT_TEST(the_log_explains_each_answer)
 {
 	struct tally tally = { 0 };
 
-	(void)state;
 	assert_int_equal(pairs_for_each(TREES, explain, &tally), PAIRS);
 	assert_int_equal(tally.explained, PAIRS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(each_pair_agrees_with_the_file),
-		UNIT_TEST(the_log_explains_each_answer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static void mark_gpus(struct dice *dice, struct topology *from, struct topology 
 	}
 }
 
-static void a_mapping_is_found_on_machines_of_any_shape(void **state)
+UNIT_TEST(a_mapping_is_found_on_machines_of_any_shape)
 {
 	static const struct {
 		size_t num_hives, size, num_cpus;
@@ -90,7 +90,6 @@ static void a_mapping_is_found_on_machines_of_any_shape(void **state)
 		{ 3, 5, 3, true },   { 64, 1, 4, false }, { 5, 7, 5, false },
 	};
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 5 * ARRAY_SIZE(shapes); seed++) {
 		size_t shape = seed % ARRAY_SIZE(shapes);
 		struct map_options options = pair_options();
@@ -116,9 +115,8 @@ static void a_mapping_is_found_on_machines_of_any_shape(void **state)
 }
 
 /* A process with some GPUs of a machine moves to a machine of the same model. */
-static void some_gpus_map_to_another_machine(void **state)
+UNIT_TEST(some_gpus_map_to_another_machine)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 60; seed++) {
 		struct map_options options = pair_options();
 		struct topology whole, saved, local;
@@ -154,12 +152,11 @@ static void assert_refused_fast(const struct topology *saved, const struct topol
 	map_done(&map);
 }
 
-static void a_machine_without_mapping_is_refused_fast(void **state)
+UNIT_TEST(a_machine_without_mapping_is_refused_fast)
 {
 	struct topology saved, local, other;
 	struct dice dice = { 5 };
 
-	(void)state;
 	for (size_t hives = 4; hives <= 16; hives *= 4) {
 		/* No GPU fits the last one. */
 		machine_of_hives(hives, 4, 1, false, &saved);
@@ -197,14 +194,13 @@ static void a_machine_without_mapping_is_refused_fast(void **state)
 }
 
 /* Random links without a quick answer: the search stops at its limit. */
-static void the_search_stops_at_its_limit(void **state)
+UNIT_TEST(the_search_stops_at_its_limit)
 {
 	struct map_options options = pair_options();
 	struct topology saved, local;
 	struct dice dice = { 0 };
 	struct gpu_map map;
 
-	(void)state;
 	machine_of_hives(1, 24, 1, false, &saved);
 	machine_of_hives(1, 40, 1, false, &local);
 	for (size_t i = 0; i < 24 * 24; i++) {
@@ -261,11 +257,10 @@ static int cost_of(const struct matching *matching, const uint64_t *allowed,
 	return cost;
 }
 
-static void the_matching_stays_the_cheapest_as_choices_disappear(void **state)
+UNIT_TEST(the_matching_stays_the_cheapest_as_choices_disappear)
 {
 	static struct costs costs;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 2000; seed++) {
 		struct dice dice = { seed };
 		struct matching matching = { .size = 1 + dice_roll(&dice, 6) };
@@ -290,17 +285,4 @@ static void the_matching_stays_the_cheapest_as_choices_disappear(void **state)
 					~set_of(dice_roll(&dice, (uint32_t)matching.size));
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_mapping_is_found_on_machines_of_any_shape),
-		UNIT_TEST(some_gpus_map_to_another_machine),
-		UNIT_TEST(a_machine_without_mapping_is_refused_fast),
-		UNIT_TEST(the_search_stops_at_its_limit),
-		UNIT_TEST(the_matching_stays_the_cheapest_as_choices_disappear),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,22 +69,20 @@ static void two_done(struct two *two)
 	map_tree_done(&two->tree);
 }
 
-static void two_processes_with_a_gpu_each_get_two_gpus(void **state)
+UNIT_TEST(two_processes_with_a_gpu_each_get_two_gpus)
 {
 	struct two two = make_two(2);
 
-	(void)state;
 	assert_int_equal(map_one(&two.tree, &two.first, &two.local, NULL), 0x20);
 	assert_int_equal(map_one(&two.tree, &two.second, &two.local, NULL), 0x21);
 	two_done(&two);
 }
 
-static void a_device_map_names_the_gpus_of_all_processes(void **state)
+UNIT_TEST(a_device_map_names_the_gpus_of_all_processes)
 {
 	static const char pairs[] = "0x10=0x21,0x11=0x20";
 	struct two two = make_two(2);
 
-	(void)state;
 	assert_int_equal(map_one(&two.tree, &two.first, &two.local, pairs), 0x21);
 	assert_int_equal(map_one(&two.tree, &two.second, &two.local, pairs), 0x20);
 	assert_logged("by device-map");
@@ -95,23 +93,21 @@ static void a_device_map_names_the_gpus_of_all_processes(void **state)
 }
 
 /* The pair of the other process names a GPU that this task does not see. */
-static void a_pair_of_another_process_may_name_a_hidden_gpu(void **state)
+UNIT_TEST(a_pair_of_another_process_may_name_a_hidden_gpu)
 {
 	static const char pairs[] = "0x10=0x21,0x11=0x20";
 	struct two two = make_two(2);
 	struct topology visible = only(&two.local, 1);
 
-	(void)state;
 	assert_int_equal(map_one(&two.tree, &two.first, &visible, pairs), 0x21);
 	topology_done(&visible);
 	two_done(&two);
 }
 
-static void with_too_few_gpus_each_process_is_mapped_alone(void **state)
+UNIT_TEST(with_too_few_gpus_each_process_is_mapped_alone)
 {
 	struct two two = make_two(1);
 
-	(void)state;
 	assert_int_equal(map_one(&two.tree, &two.first, &two.local, NULL), 0x20);
 	assert_int_equal(map_one(&two.tree, &two.second, &two.local, NULL), 0x20);
 	assert_logged("amdgpu_plugin: map: ", "is mapped alone");
@@ -119,13 +115,12 @@ static void with_too_few_gpus_each_process_is_mapped_alone(void **state)
 }
 
 /* Of a stream, a task knows its own image only. */
-static void a_process_of_a_stream_takes_no_gpu_of_another(void **state)
+UNIT_TEST(a_process_of_a_stream_takes_no_gpu_of_another)
 {
 	struct two two = make_two(2);
 	uint32_t *claims = calloc(MAP_CLAIMS, sizeof(*claims));
 	struct map_tree tree = { .partial = true, .claims = claims };
 
-	(void)state;
 	assert_non_null(claims);
 	assert_int_equal(map_tree_add(&tree, &two.second), 0);
 	assert_int_equal(map_one(&tree, &two.second, &two.local, "0x10=0x21"), 0x20);
@@ -144,12 +139,11 @@ static void a_process_of_a_stream_takes_no_gpu_of_another(void **state)
 }
 
 /* One of them has moved, so both know their GPU by the same id. */
-static void processes_may_know_two_gpus_by_one_id(void **state)
+UNIT_TEST(processes_may_know_two_gpus_by_one_id)
 {
 	struct two two = make_two(2);
 	struct map_tree tree = { 0 };
 
-	(void)state;
 	two.second.nodes[1].gpu_id = two.first.nodes[1].gpu_id;
 	assert_int_equal(map_tree_add(&tree, &two.first), 0);
 	assert_int_equal(map_tree_add(&tree, &two.second), 0);
@@ -159,12 +153,11 @@ static void processes_may_know_two_gpus_by_one_id(void **state)
 	two_done(&two);
 }
 
-static void images_of_two_machines_are_mapped_one_by_one(void **state)
+UNIT_TEST(images_of_two_machines_are_mapped_one_by_one)
 {
 	struct two two = make_two(2);
 	struct map_tree tree = { 0 };
 
-	(void)state;
 	two.second.nodes[1].node_id = two.first.nodes[1].node_id;
 	assert_int_equal(map_tree_add(&tree, &two.first), 0);
 	assert_int_equal(map_tree_add(&tree, &two.second), 0);
@@ -174,12 +167,11 @@ static void images_of_two_machines_are_mapped_one_by_one(void **state)
 }
 
 /* Links that no single image has still count. */
-static void the_links_of_all_images_count(void **state)
+UNIT_TEST(the_links_of_all_images_count)
 {
 	struct topology saved, local, both, first, second;
 	struct map_tree tree = { 0 };
 
-	(void)state;
 	make_cards(&saved, 0x10, 3, 1);
 	make_cards(&local, 0x20, 4, 1);
 	make_cards(&both, 0x10, 2, 1);
@@ -208,11 +200,10 @@ static void make_partitions(struct topology *saved, struct topology *local)
 	local->nodes[3].location_id = local->nodes[2].location_id;
 }
 
-static void of_equal_mappings_one_keeps_partitions_of_a_card_together(void **state)
+UNIT_TEST(of_equal_mappings_one_keeps_partitions_of_a_card_together)
 {
 	struct topology saved, local;
 
-	(void)state;
 	make_partitions(&saved, &local);
 	assert_map(&saved, &local, (const uint32_t[]){ 0x21, 0x22 });
 	/* Keeping a GPU counts for more. */
@@ -222,11 +213,10 @@ static void of_equal_mappings_one_keeps_partitions_of_a_card_together(void **sta
 	topology_done(&local);
 }
 
-static void partitions_without_a_card_of_their_own_may_part(void **state)
+UNIT_TEST(partitions_without_a_card_of_their_own_may_part)
 {
 	struct topology saved, local;
 
-	(void)state;
 	make_cards(&saved, 0x10, 2, 2);
 	make_cards(&local, 0x20, 2, 1);
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x21 });
@@ -252,12 +242,11 @@ static int map_sharing(const struct topology *saved, const struct topology *loca
 	return ret;
 }
 
-static void gpus_that_share_a_bo_keep_their_relation(void **state)
+UNIT_TEST(gpus_that_share_a_bo_keep_their_relation)
 {
 	struct topology saved, local;
 	uint32_t ids[2];
 
-	(void)state;
 	make_partitions(&saved, &local);
 	saved.nodes[1].unique_id = local.nodes[1].unique_id = 7;
 	assert_int_equal(map_sharing(&saved, &local, ids), 0);
@@ -290,7 +279,7 @@ static void make_numbered(struct topology *topology, uint32_t first_id, uint32_t
 	topology->nodes[2].location_id += second;
 }
 
-static void a_copy_queue_keeps_the_number_of_its_partition(void **state)
+UNIT_TEST(a_copy_queue_keeps_the_number_of_its_partition)
 {
 	static const struct {
 		uint32_t saved, first, second;
@@ -309,7 +298,6 @@ static void a_copy_queue_keeps_the_number_of_its_partition(void **state)
 		{ 1, 0, 1, true, false, true, 0x20 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct topology both, local, saved;
 		struct map_tree tree = { 0 };
@@ -330,24 +318,4 @@ static void a_copy_queue_keeps_the_number_of_its_partition(void **state)
 		topology_done(&local);
 		topology_done(&saved);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(two_processes_with_a_gpu_each_get_two_gpus),
-		UNIT_TEST(a_device_map_names_the_gpus_of_all_processes),
-		UNIT_TEST(a_pair_of_another_process_may_name_a_hidden_gpu),
-		UNIT_TEST(with_too_few_gpus_each_process_is_mapped_alone),
-		UNIT_TEST(a_process_of_a_stream_takes_no_gpu_of_another),
-		UNIT_TEST(processes_may_know_two_gpus_by_one_id),
-		UNIT_TEST(images_of_two_machines_are_mapped_one_by_one),
-		UNIT_TEST(the_links_of_all_images_count),
-		UNIT_TEST(of_equal_mappings_one_keeps_partitions_of_a_card_together),
-		UNIT_TEST(partitions_without_a_card_of_their_own_may_part),
-		UNIT_TEST(gpus_that_share_a_bo_keep_their_relation),
-		UNIT_TEST(a_copy_queue_keeps_the_number_of_its_partition),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,13 +27,12 @@ bool __wrap_host_is_streaming(void)
 	return true;
 }
 
-static void an_owner_that_no_task_is_fails_the_restore_of_a_stream(void **state)
+UNIT_TEST(an_owner_that_no_task_is_fails_the_restore_of_a_stream)
 {
 	struct awaited_object awaited = { .number = 1, .owner = OWNER, .name = "kfd 5" };
 	struct restore_session session = { 0 };
 	struct object object;
 
-	(void)state;
 	assert_int_equal(objects_new(&session.objects), 0);
 	assert_int_equal(imports_await(&session, &awaited, &object), -ESRCH);
 	assert_int_equal(looks, 2);
@@ -41,13 +40,4 @@ static void an_owner_that_no_task_is_fails_the_restore_of_a_stream(void **state)
 		      "process 200, which shares it, was not restored");
 	assert_int_equal(unit_count_errors(), 1);
 	objects_free(session.objects);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(an_owner_that_no_task_is_fails_the_restore_of_a_stream),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

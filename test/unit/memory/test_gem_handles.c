@@ -229,11 +229,12 @@ static int restore(void)
 	return gem_handles_restore(&task.session, &task.state);
 }
 
-static void handles_get_their_numbers_and_fillers_take_the_holes(void **state)
+#define TEST(name) TEST_WITH(name, begin, end)
+
+TEST(handles_get_their_numbers_and_fillers_take_the_holes)
 {
 	uint32_t version;
 
-	(void)state;
 	add_handle(0, 2, 2);
 	add_handle(0, 5, 0);
 	add_handle(1, 1, 0);
@@ -249,9 +250,8 @@ static void handles_get_their_numbers_and_fillers_take_the_holes(void **state)
 	assert_int_equal(version, 1);
 }
 
-static void a_handle_of_an_import_names_the_owners_object(void **state)
+TEST(a_handle_of_an_import_names_the_owners_object)
 {
-	(void)state;
 	add_handle(0, 1, 1);
 	publish_object();
 	assert_int_equal(restore(), 0);
@@ -282,9 +282,8 @@ static void add_other(uint32_t number, uint32_t object, unsigned int gpu, uint64
 }
 
 /* The CPU maps it through the render file, at an offset of this machine. */
-static void a_handle_of_another_process_is_imported_and_mapped(void **state)
+TEST(a_handle_of_another_process_is_imported_and_mapped)
 {
-	(void)state;
 	add_other(2, 8, 0, 0x5000);
 	add_mapping(task.session.task.kfd->gem_handles[0], 0x700000000000, 0x1000,
 		    AMDGPU_VM_PAGE_READABLE);
@@ -303,9 +302,8 @@ static void a_handle_of_another_process_is_imported_and_mapped(void **state)
 	assert_int_equal(task.mappings.bos[1].new_offset, 0x930000);
 }
 
-static void an_object_of_another_size_is_refused(void **state)
+TEST(an_object_of_another_size_is_refused)
 {
-	(void)state;
 	add_other(2, 8, 0, 0x6000);
 	assert_int_equal(restore(), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "kfd 5: GEM handle 2 of GPU 0x1111: has 20480",
@@ -314,9 +312,8 @@ static void an_object_of_another_size_is_refused(void **state)
 }
 
 /* At the dump the object was on the GPU of the handle. */
-static void an_object_that_is_on_another_gpu_now_is_refused(void **state)
+TEST(an_object_that_is_on_another_gpu_now_is_refused)
 {
-	(void)state;
 	add_other(2, 8, 0, 0x5000);
 	task.map[0] = &task.local[1];
 	assert_int_equal(restore(), -EXDEV);
@@ -324,9 +321,8 @@ static void an_object_that_is_on_another_gpu_now_is_refused(void **state)
 		      "of process 77, which makes it", "choose GPUs with device-map");
 }
 
-static void an_owner_that_fails_is_named(void **state)
+TEST(an_owner_that_fails_is_named)
 {
-	(void)state;
 	add_other(2, 8, 0, 0x5000);
 	task.session.task.kfd->gem_handles[0]->object = 9;
 	objects_fail(task.session.objects, 77);
@@ -334,11 +330,10 @@ static void an_owner_that_fails_is_named(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "GEM handle 2 of GPU 0x1111", "process 77");
 }
 
-static void mappings_are_made_with_their_flags(void **state)
+TEST(mappings_are_made_with_their_flags)
 {
 	GemHandleEntry *entry;
 
-	(void)state;
 	entry = add_handle(0, 1, 0);
 	add_mapping(entry, 0x700000000000, 0, AMDGPU_VM_PAGE_READABLE);
 	add_mapping(entry, 0x600000000000, 0x1000,
@@ -355,9 +350,8 @@ static void mappings_are_made_with_their_flags(void **state)
 	assert_int_equal(render.mapped[1].flags, AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_MTYPE_UC);
 }
 
-static void another_number_fails(void **state)
+TEST(another_number_fails)
 {
-	(void)state;
 	render.strange_import = 2;
 	add_handle(0, 1, 0);
 	add_handle(0, 3, 2);
@@ -367,7 +361,7 @@ static void another_number_fails(void **state)
 	assert_int_equal(render.fillers, render.closed);
 }
 
-static void calls_that_fail_are_named(void **state)
+TEST(calls_that_fail_are_named)
 {
 	static const struct {
 		unsigned long request;
@@ -379,7 +373,6 @@ static void calls_that_fail_are_named(void **state)
 		{ DRM_IOCTL_GEM_CLOSE, "cannot close GEM handle 1" },
 	};
 
-	(void)state;
 	add_mapping(add_handle(0, 2, 0), 0x700000000000, 0, AMDGPU_VM_PAGE_READABLE);
 	assert_int_equal(gem_handles_take(&task.session.task), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -392,31 +385,11 @@ static void calls_that_fail_are_named(void **state)
 	}
 }
 
-static void an_image_without_handles_is_left_alone(void **state)
+TEST(an_image_without_handles_is_left_alone)
 {
-	(void)state;
 	assert_int_equal(restore(), 0);
 	assert_null(task.session.task.gem_handles);
 	assert_int_equal(render.imports, 0);
 	/* imports_take() removes the mark */
 	assert_int_equal(task.session.task.kfd->priv_data.data[3], MARK >> 24);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-	const struct CMUnitTest tests[] = {
-		TEST(handles_get_their_numbers_and_fillers_take_the_holes),
-		TEST(a_handle_of_an_import_names_the_owners_object),
-		TEST(a_handle_of_another_process_is_imported_and_mapped),
-		TEST(an_object_of_another_size_is_refused),
-		TEST(an_object_that_is_on_another_gpu_now_is_refused),
-		TEST(an_owner_that_fails_is_named),
-		TEST(mappings_are_made_with_their_flags),
-		TEST(another_number_fails),
-		TEST(calls_that_fail_are_named),
-		TEST(an_image_without_handles_is_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

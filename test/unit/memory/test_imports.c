@@ -297,12 +297,13 @@ static void make_holes(void)
 	publish_elsewhere(3, 1, DMABUF);
 }
 
-static void imports_leave_the_list_and_the_private_data(void **state)
+#define TEST(name) TEST_WITH(name, begin, end)
+
+TEST(imports_leave_the_list_and_the_private_data)
 {
 	const CriuKfd *image;
 	uint32_t first;
 
-	(void)state;
 	make_holes();
 	take();
 	image = task.session.task.kfd;
@@ -317,7 +318,7 @@ static void imports_leave_the_list_and_the_private_data(void **state)
 }
 
 /* Also several handles of one object: 6 and 4. */
-static void imports_get_their_handles_and_fillers_take_the_holes(void **state)
+TEST(imports_get_their_handles_and_fillers_take_the_holes)
 {
 	static const struct {
 		size_t index;
@@ -325,7 +326,6 @@ static void imports_get_their_handles_and_fillers_take_the_holes(void **state)
 		uint32_t number;
 	} order[] = { { 3, 0, 1 }, { 5, 0, 4 }, { 0, 0, 6 }, { 2, 1, 2 } };
 
-	(void)state;
 	make_holes();
 	assert_int_equal(restore(), 0);
 	assert_int_equal(kfd.imports, ARRAY_SIZE(order));
@@ -350,9 +350,8 @@ static void imports_get_their_handles_and_fillers_take_the_holes(void **state)
 	assert_logged("kfd 5: shares 0 BOs, and imports 4, with 4 fillers");
 }
 
-static void a_task_imports_what_it_makes_itself(void **state)
+TEST(a_task_imports_what_it_makes_itself)
 {
-	(void)state;
 	make_image(2);
 	set_bo(0, 0, 0, 7, 0);
 	set_bo(1, 0, 1, 7, VPID);
@@ -363,9 +362,8 @@ static void a_task_imports_what_it_makes_itself(void **state)
 }
 
 /* Each handle of several, and each filler, is compared. */
-static void another_handle_fails_the_restore(void **state)
+TEST(another_handle_fails_the_restore)
 {
-	(void)state;
 	for (unsigned int i = 1; i <= 4; i++) {
 		print_message("import %u\n", i);
 		make_holes();
@@ -385,9 +383,8 @@ static void another_handle_fails_the_restore(void **state)
 	assert_int_equal(kfd.frees, 2);
 }
 
-static void a_failed_import_frees_the_fillers(void **state)
+TEST(a_failed_import_frees_the_fillers)
 {
-	(void)state;
 	make_holes();
 	kfd.failing_import = 3;
 	assert_int_equal(restore(), -ENOMEM);
@@ -413,9 +410,8 @@ static void import_from(unsigned int saved, unsigned int gpu)
 }
 
 /* The mapping of a file of the importer has the owner's offset only on one PCI device. */
-static void imports_may_be_for_another_gpu(void **state)
+TEST(imports_may_be_for_another_gpu)
 {
-	(void)state;
 	import_from(1, 1);
 	assert_int_equal(restore(), 0);
 	assert_int_equal(kfd.imported[0], KFD_HANDLE(user_ids[0], 0));
@@ -430,7 +426,7 @@ static void imports_may_be_for_another_gpu(void **state)
 	assert_int_equal(task.mappings.bos[0].new_offset, 0x5000000);
 }
 
-static void gpus_with_another_relation_are_refused(void **state)
+TEST(gpus_with_another_relation_are_refused)
 {
 	static const struct {
 		bool saved_are_partitions, are_partitions;
@@ -464,9 +460,8 @@ static void gpus_with_another_relation_are_refused(void **state)
 	set_bo(0, 0, 0, 0, 0);
 }
 
-static void an_object_of_another_size_is_refused(void **state)
+TEST(an_object_of_another_size_is_refused)
 {
-	(void)state;
 	make_image(1);
 	set_bo(0, 0, 0, 1, OWNER);
 	publish_elsewhere(1, 0, 2 * DMABUF);
@@ -475,9 +470,8 @@ static void an_object_of_another_size_is_refused(void **state)
 	assert_int_equal(kfd.imports, 0);
 }
 
-static void an_object_that_is_made_twice_is_refused(void **state)
+TEST(an_object_that_is_made_twice_is_refused)
 {
-	(void)state;
 	make_image(1);
 	set_bo(0, 0, 0, 1, 0);
 	publish_elsewhere(1, 0, DMABUF);
@@ -486,9 +480,8 @@ static void an_object_that_is_made_twice_is_refused(void **state)
 }
 
 /* The task does not wait for a task that has failed, or has no image. */
-static void an_owner_that_will_not_come_fails_the_restore(void **state)
+TEST(an_owner_that_will_not_come_fails_the_restore)
 {
-	(void)state;
 	make_image(1);
 	set_bo(0, 0, 0, 1, OWNER);
 	objects_fail(task.session.objects, OWNER);
@@ -496,9 +489,8 @@ static void an_owner_that_will_not_come_fails_the_restore(void **state)
 	assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x", "process 200 has failed");
 }
 
-static void an_owner_without_image_fails_the_restore(void **state)
+TEST(an_owner_without_image_fails_the_restore)
 {
-	(void)state;
 	make_image(1);
 	/* a process that exists */
 	set_bo(0, 0, 0, 1, 1);
@@ -509,7 +501,7 @@ static void an_owner_without_image_fails_the_restore(void **state)
 }
 
 /* The images are damaged, or from two dumps. */
-static void an_object_that_no_image_has_fails_the_restore(void **state)
+TEST(an_object_that_no_image_has_fails_the_restore)
 {
 	static const uint32_t owners[] = { OWNER, VPID };
 
@@ -530,12 +522,11 @@ static void an_object_that_no_image_has_fails_the_restore(void **state)
 }
 
 /* Another task may want an object of it. */
-static void a_task_without_shared_bos_says_so(void **state)
+TEST(a_task_without_shared_bos_says_so)
 {
 	struct object object;
 	pid_t failed;
 
-	(void)state;
 	make_image(1);
 	set_bo(0, 0, 0, 0, 0);
 	assert_int_equal(restore(), 0);
@@ -543,9 +534,8 @@ static void a_task_without_shared_bos_says_so(void **state)
 }
 
 /* RESTORE imports the BO, so nothing is left to do but to find out whether it did. */
-static void restore_has_imported_what_has_a_share_handle(void **state)
+TEST(restore_has_imported_what_has_a_share_handle)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
 		KfdBoEntry **bos;
 
@@ -566,27 +556,4 @@ static void restore_has_imported_what_has_a_share_handle(void **state)
 		assert_int_equal(end(state), 0);
 		assert_int_equal(begin(state), 0);
 	}
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
-	const struct CMUnitTest tests[] = {
-		TEST(imports_leave_the_list_and_the_private_data),
-		TEST(imports_get_their_handles_and_fillers_take_the_holes),
-		TEST(a_task_imports_what_it_makes_itself),
-		TEST(another_handle_fails_the_restore),
-		TEST(restore_has_imported_what_has_a_share_handle),
-		TEST(a_failed_import_frees_the_fillers),
-		TEST(imports_may_be_for_another_gpu),
-		TEST(gpus_with_another_relation_are_refused),
-		TEST(an_object_of_another_size_is_refused),
-		TEST(an_object_that_is_made_twice_is_refused),
-		TEST(an_owner_that_will_not_come_fails_the_restore),
-		TEST(an_owner_without_image_fails_the_restore),
-		TEST(an_object_that_no_image_has_fails_the_restore),
-		TEST(a_task_without_shared_bos_says_so),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

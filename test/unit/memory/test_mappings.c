@@ -85,7 +85,7 @@ static bool is_file(int fd, const char *name)
 	return fstat(fd, &b) == 0 && a.st_ino == b.st_ino;
 }
 
-static void each_mapping_moves_to_its_offset_and_file(void **state)
+UNIT_TEST(each_mapping_moves_to_its_offset_and_file)
 {
 	static const struct {
 		const char *path;
@@ -112,7 +112,6 @@ static void each_mapping_moves_to_its_offset_and_file(void **state)
 	};
 	struct mappings table = make_table(-1);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		/* CRIU has one string for each open file, so each case has its own. */
 		char *path = strdup(cases[i].path);
@@ -136,13 +135,12 @@ static void each_mapping_moves_to_its_offset_and_file(void **state)
 }
 
 /* BOs of two GPUs, with the same offset. */
-static void a_doorbell_is_found_by_address_first(void **state)
+UNIT_TEST(a_doorbell_is_found_by_address_first)
 {
 	struct mappings table = { .files = &files, .num_pending = -1 };
 	uint64_t offset;
 	int fd;
 
-	(void)state;
 	add_file("kfd", 0);
 	add_bo(&table, 0, 0x1000, 0x2000, DOORBELL(5), DOORBELL(6));
 	add_bo(&table, 0, 0x9000, 0x2000, DOORBELL(5), DOORBELL(7));
@@ -154,13 +152,12 @@ static void a_doorbell_is_found_by_address_first(void **state)
 
 /* In a container, two render nodes may have each other's names. The node that CRIU names has
  * another BO at this offset. */
-static void a_bo_is_found_by_address_under_a_wrong_node_name(void **state)
+UNIT_TEST(a_bo_is_found_by_address_under_a_wrong_node_name)
 {
 	struct mappings table = make_table(-1);
 	uint64_t offset;
 	int fd;
 
-	(void)state;
 	assert_int_equal(mappings_update(&table, RENDER0, 0x20000000, 0x100000000, &offset, &fd),
 			 0);
 	assert_true(offset == 0x600000000);
@@ -169,7 +166,7 @@ static void a_bo_is_found_by_address_under_a_wrong_node_name(void **state)
 	end(&table);
 }
 
-static void mappings_of_other_devices_are_not_supported(void **state)
+UNIT_TEST(mappings_of_other_devices_are_not_supported)
 {
 	static const char *const paths[] = {
 		"/dev/null",
@@ -184,7 +181,6 @@ static void mappings_of_other_devices_are_not_supported(void **state)
 	};
 	struct mappings table = make_table(-1), empty = { .files = &no_files, .num_pending = -1 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		uint64_t offset = 42;
 		int fd = 43;
@@ -201,7 +197,7 @@ static void mappings_of_other_devices_are_not_supported(void **state)
 	mappings_done(&empty);
 }
 
-static void mappings_that_cannot_be_restored_are_refused(void **state)
+UNIT_TEST(mappings_that_cannot_be_restored_are_refused)
 {
 	static const struct {
 		const char *path;
@@ -223,7 +219,6 @@ static void mappings_that_cannot_be_restored_are_refused(void **state)
 	};
 	struct mappings table = make_table(-1);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char address[32];
 		uint64_t offset = 42;
@@ -363,7 +358,7 @@ static unsigned int count_devices(const char *sequence)
 	return count;
 }
 
-static void runs_of_any_order_leave_nothing_open(void **state)
+UNIT_TEST(runs_of_any_order_leave_nothing_open)
 {
 	static const char *const sequences[] = {
 		"0",           "00",
@@ -379,7 +374,6 @@ static void runs_of_any_order_leave_nothing_open(void **state)
 
 	};
 
-	(void)state;
 	for (size_t i = 0; i < CLOSINGS * ARRAY_SIZE(sequences); i++) {
 		const char *sequence = sequences[i / CLOSINGS];
 		struct mappings table = make_table(count_devices(sequence));
@@ -396,14 +390,13 @@ static void runs_of_any_order_leave_nothing_open(void **state)
 	}
 }
 
-static void a_run_gets_one_descriptor(void **state)
+UNIT_TEST(a_run_gets_one_descriptor)
 {
 	static const char path[] = RENDER0, other[] = RENDER1;
 	struct mappings table = make_table(-1);
 	int first, again, third;
 	uint64_t offset;
 
-	(void)state;
 	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
 			 0);
 	assert_int_equal(mappings_update(&table, path, 0x30000000, 0x100200000, &offset, &again),
@@ -419,14 +412,13 @@ static void a_run_gets_one_descriptor(void **state)
 	end(&table);
 }
 
-static void a_file_that_criu_opens_ends_the_run(void **state)
+UNIT_TEST(a_file_that_criu_opens_ends_the_run)
 {
 	static const char path[] = RENDER0;
 	struct mappings table = make_table(-1);
 	int first, own, again;
 	uint64_t offset;
 
-	(void)state;
 	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
 			 0);
 	own = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -440,14 +432,13 @@ static void a_file_that_criu_opens_ends_the_run(void **state)
 }
 
 /* CRIU has one string for each open file, also for two opens of one render node. */
-static void another_string_with_the_same_name_ends_the_run(void **state)
+UNIT_TEST(another_string_with_the_same_name_ends_the_run)
 {
 	static const char path[] = RENDER0, other_string[] = "" RENDER0 "\0other";
 	struct mappings table = make_table(-1);
 	int first, again;
 	uint64_t offset;
 
-	(void)state;
 	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
 			 0);
 	assert_int_equal(
@@ -460,14 +451,13 @@ static void another_string_with_the_same_name_ends_the_run(void **state)
 }
 
 /* Such a CRIU closes only its duplicate. */
-static void a_criu_that_duplicates_gets_the_task_s_own_descriptor(void **state)
+UNIT_TEST(a_criu_that_duplicates_gets_the_task_s_own_descriptor)
 {
 	static const char path[] = RENDER0, other[] = RENDER1;
 	struct mappings table = make_table(3);
 	uint64_t offset;
 	int own, fd;
 
-	(void)state;
 	table.host_copies = true;
 	own = fcntl(gpu_files_find(&files, 128), F_DUPFD_CLOEXEC, 0);
 	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
@@ -484,14 +474,13 @@ static void a_criu_that_duplicates_gets_the_task_s_own_descriptor(void **state)
 	end(&table);
 }
 
-static void files_stay_open_while_mappings_are_pending(void **state)
+UNIT_TEST(files_stay_open_while_mappings_are_pending)
 {
 	static const char path[] = RENDER0;
 	struct mappings table = make_table(2);
 	uint64_t offset;
 	int fd;
 
-	(void)state;
 	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
 	assert_true(gpu_files_find(&files, 128) >= LOWEST);
 	assert_true(is_file(gpu_files_find(&files, 129), "render1"));
@@ -505,13 +494,12 @@ static void files_stay_open_while_mappings_are_pending(void **state)
 	end(&table);
 }
 
-static void images_without_a_count_keep_the_files(void **state)
+UNIT_TEST(images_without_a_count_keep_the_files)
 {
 	struct mappings table = make_table(-1);
 	uint64_t offset;
 	int fd;
 
-	(void)state;
 	for (unsigned int i = 0; i < 100; i++)
 		assert_int_equal(
 			mappings_update(&table, RENDER0, 0x10000000, 0x100000000, &offset, &fd), 0);
@@ -520,49 +508,25 @@ static void images_without_a_count_keep_the_files(void **state)
 	end(&table);
 }
 
-static void refused_mappings_are_not_counted(void **state)
+UNIT_TEST(refused_mappings_are_not_counted)
 {
 	struct mappings table = make_table(1);
 	uint64_t offset;
 	int fd;
 
-	(void)state;
 	assert_int_equal(mappings_update(&table, RENDER0, 0x1, 0x2, &offset, &fd), -EINVAL);
 	assert_int_equal(mappings_update(&table, "/dev/zero", 0x1, 0x2, &offset, &fd), -ENOTSUP);
 	assert_true(gpu_files_find(&files, 128) >= 0);
 	end(&table);
 }
 
-static void mappings_done_accepts_empty_and_done_tables(void **state)
+UNIT_TEST(mappings_done_accepts_empty_and_done_tables)
 {
 	struct mappings table = make_table(3), empty = { 0 };
 
-	(void)state;
 	end(&table);
 	mappings_done(&table);
 	mappings_done(&empty);
 	gpu_files_close(&files, -1);
 	assert_int_equal(gpu_files_find(&files, 128), -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(each_mapping_moves_to_its_offset_and_file),
-		UNIT_TEST(a_doorbell_is_found_by_address_first),
-		UNIT_TEST(a_bo_is_found_by_address_under_a_wrong_node_name),
-		UNIT_TEST(mappings_of_other_devices_are_not_supported),
-		UNIT_TEST(mappings_that_cannot_be_restored_are_refused),
-		UNIT_TEST(runs_of_any_order_leave_nothing_open),
-		UNIT_TEST(a_run_gets_one_descriptor),
-		UNIT_TEST(a_file_that_criu_opens_ends_the_run),
-		UNIT_TEST(another_string_with_the_same_name_ends_the_run),
-		UNIT_TEST(a_criu_that_duplicates_gets_the_task_s_own_descriptor),
-		UNIT_TEST(files_stay_open_while_mappings_are_pending),
-		UNIT_TEST(images_without_a_count_keep_the_files),
-		UNIT_TEST(refused_mappings_are_not_counted),
-		UNIT_TEST(mappings_done_accepts_empty_and_done_tables),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

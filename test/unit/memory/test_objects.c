@@ -26,12 +26,11 @@ static int end(void **state)
 	return unit_end(state);
 }
 
-static void an_object_is_published_once(void **state)
+TEST_WITH(an_object_is_published_once, begin, end)
 {
 	const struct object object = { .store_id = 7, .mmap_offset = 0x5000 };
 	struct object found = { 0 };
 
-	(void)state;
 	assert_int_equal(objects_find(objects, 3, &found), -ENOENT);
 	assert_int_equal(objects_publish(objects, 3, &object), 0);
 	assert_int_equal(objects_publish(objects, 3, &object), -EEXIST);
@@ -41,12 +40,11 @@ static void an_object_is_published_once(void **state)
 	assert_int_equal(objects_find(objects, 4, &found), -ENOENT);
 }
 
-static void numbers_out_of_range_are_no_objects(void **state)
+TEST_WITH(numbers_out_of_range_are_no_objects, begin, end)
 {
 	const struct object object = { 0 };
 	struct object found;
 
-	(void)state;
 	assert_int_equal(objects_publish(objects, 0, &object), -EINVAL);
 	assert_int_equal(objects_publish(objects, IMAGE_OBJECTS_MAX + 1, &object), -EINVAL);
 	assert_int_equal(objects_find(objects, 0, &found), -ENOENT);
@@ -55,11 +53,10 @@ static void numbers_out_of_range_are_no_objects(void **state)
 	assert_int_equal(objects_find(objects, IMAGE_OBJECTS_MAX, &found), 0);
 }
 
-static void the_first_task_decides_on_the_name_of_an_object(void **state)
+TEST_WITH(the_first_task_decides_on_the_name_of_an_object, begin, end)
 {
 	uint32_t handle[] = { 1, 2, 3, 4 }, other[] = { 1, 2, 3, 4 };
 
-	(void)state;
 	assert_int_equal(objects_name(objects, 3, NAME_OPEN), NAME_OPEN);
 	assert_int_equal(objects_name(objects, 3, NAME_FRESH), NAME_FRESH);
 	assert_int_equal(objects_name(objects, 3, NAME_SAVED), NAME_FRESH);
@@ -113,12 +110,11 @@ static void assert_exit(pid_t pid, int expected)
 	assert_int_equal(WEXITSTATUS(status), expected);
 }
 
-static void another_process_waits_for_an_object(void **state)
+TEST_WITH(another_process_waits_for_an_object, begin, end)
 {
 	const struct object object = { .store_id = 9 };
 	pid_t early = await_in_child();
 
-	(void)state;
 	assert_int_equal(objects_publish(objects, 5, &object), 0);
 	objects_announce(objects, OWNER);
 	assert_exit(early, 0);
@@ -128,23 +124,21 @@ static void another_process_waits_for_an_object(void **state)
 	assert_exit(await_in_child(), 0);
 }
 
-static void nobody_waits_for_a_task_that_has_failed(void **state)
+TEST_WITH(nobody_waits_for_a_task_that_has_failed, begin, end)
 {
 	pid_t early = await_in_child();
 
-	(void)state;
 	objects_fail(objects, 1234);
 	assert_exit(early, ECANCELED);
 	assert_exit(await_in_child(), ECANCELED);
 	objects_fail(NULL, 1);
 }
 
-static void nobody_waits_for_an_object_that_its_owner_lacks(void **state)
+TEST_WITH(nobody_waits_for_an_object_that_its_owner_lacks, begin, end)
 {
 	const struct object object = { .store_id = 7 };
 	pid_t early = await_in_child();
 
-	(void)state;
 	/* another task */
 	objects_announce(objects, OWNER + 1);
 	assert_int_equal(waitpid(early, NULL, WNOHANG), 0);
@@ -152,21 +146,4 @@ static void nobody_waits_for_an_object_that_its_owner_lacks(void **state)
 	objects_announce(objects, OWNER);
 	assert_exit(early, ENODATA);
 	assert_exit(await_in_child(), ENODATA);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_object_is_published_once, begin, end),
-		cmocka_unit_test_setup_teardown(numbers_out_of_range_are_no_objects, begin, end),
-		cmocka_unit_test_setup_teardown(the_first_task_decides_on_the_name_of_an_object,
-						begin, end),
-		cmocka_unit_test_setup_teardown(another_process_waits_for_an_object, begin, end),
-		cmocka_unit_test_setup_teardown(nobody_waits_for_a_task_that_has_failed, begin,
-						end),
-		cmocka_unit_test_setup_teardown(nobody_waits_for_an_object_that_its_owner_lacks,
-						begin, end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,11 +71,10 @@ static const char *text_of_range(size_t first, size_t end)
 	return text;
 }
 
-static void queues_start_if_all_memory_is_there(void **state)
+TEST(queues_start_if_all_memory_is_there)
 {
 	int fd = restore_task();
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(resume(getpid()), 0);
 	assert_int_equal(calls(KFD_RESUME), 1);
@@ -85,9 +84,8 @@ static void queues_start_if_all_memory_is_there(void **state)
 }
 
 /* Page 1 is of the userptr BO, and page 2 of the SVM range. */
-static void a_task_without_memory_that_gpus_use_is_killed(void **state)
+TEST(a_task_without_memory_that_gpus_use_is_killed)
 {
-	(void)state;
 	for (size_t page = 1; page < 3; page++) {
 		int fd = restore_task();
 
@@ -110,11 +108,10 @@ static void a_task_without_memory_that_gpus_use_is_killed(void **state)
 }
 
 /* AMDGPU_FORCE does not help: the memory would come later, when the GPU has missed it. */
-static void a_task_with_lazy_memory_is_killed(void **state)
+TEST(a_task_with_lazy_memory_is_killed)
 {
 	int fd = force_restore_task();
 
-	(void)state;
 	assert_true(fd >= 0);
 	unit_print("smaps", "7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n"
 			    "VmFlags: rd wr mr mw me um ac sd\n");
@@ -128,11 +125,10 @@ static void a_task_with_lazy_memory_is_killed(void **state)
 	end_restore(-1);
 }
 
-static void force_starts_the_queues_all_the_same(void **state)
+TEST(force_starts_the_queues_all_the_same)
 {
 	int fd = force_restore_task();
 
-	(void)state;
 	assert_true(fd >= 0);
 	lose_page(1);
 	assert_int_equal(resume(getpid()), 0);
@@ -141,16 +137,4 @@ static void force_starts_the_queues_all_the_same(void **state)
 	assert_int_equal(munmap(user.memory, PAGES * user.page), 0);
 	(void)close(fd);
 	end_restore(0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(queues_start_if_all_memory_is_there),
-		TEST(a_task_without_memory_that_gpus_use_is_killed),
-		TEST(a_task_with_lazy_memory_is_killed),
-		TEST(force_starts_the_queues_all_the_same),
-	};
-
-	return cmocka_run_group_tests(tests, make_host, remove_host);
 }

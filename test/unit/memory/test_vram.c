@@ -37,11 +37,10 @@ static void make_job(unsigned int frees_at)
 	start_restore();
 }
 
-static void restore_waits_for_the_vram_of_an_ended_process(void **state)
+TEST(restore_waits_for_the_vram_of_an_ended_process)
 {
 	int fd;
 
-	(void)state;
 	make_job(7);
 	fd = restore_file(5);
 	assert_true(fd >= 0);
@@ -53,11 +52,10 @@ static void restore_waits_for_the_vram_of_an_ended_process(void **state)
 	end_restore(0);
 }
 
-static void restore_waits_if_linux_6_1_counts_more_vram_than_there_is(void **state)
+TEST(restore_waits_if_linux_6_1_counts_more_vram_than_there_is)
 {
 	int fd;
 
-	(void)state;
 	make_job(7);
 	kernel.free_vram = -BO_SIZE;
 	fd = restore_file(5);
@@ -68,9 +66,8 @@ static void restore_waits_if_linux_6_1_counts_more_vram_than_there_is(void **sta
 	end_restore(0);
 }
 
-static void the_wait_ends_and_the_driver_decides(void **state)
+TEST(the_wait_ends_and_the_driver_decides)
 {
-	(void)state;
 	make_job(NEVER);
 	assert_int_equal(restore_file(5), -ENOMEM);
 	assert_int_equal(time_passes.naps, MAX_NAPS);
@@ -80,12 +77,11 @@ static void the_wait_ends_and_the_driver_decides(void **state)
 	end_restore(-1);
 }
 
-static void enough_vram_and_old_kernels_need_no_wait(void **state)
+TEST(enough_vram_and_old_kernels_need_no_wait)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		int fd;
 
-		(void)state;
 		make_job(NEVER);
 		kernel.hides_free_vram = i;
 		kernel.free_vram = BO_SIZE;
@@ -101,7 +97,7 @@ static void enough_vram_and_old_kernels_need_no_wait(void **state)
 }
 
 /* Otherwise both would take the same free memory for theirs, and one would fail. */
-static void two_tasks_need_room_for_both(void **state)
+TEST(two_tasks_need_room_for_both)
 {
 	struct kfd_device_bucket device = { .user_gpu_id = USER_ID, .actual_gpu_id = NEW_ID };
 	struct kfd_bo_bucket bos[] = {
@@ -115,7 +111,6 @@ static void two_tasks_need_room_for_both(void **state)
 	struct restore_shared *shared;
 	int fd = open_device("kfd-0", O_RDWR);
 
-	(void)state;
 	time_passes.naps = 0;
 	time_passes.frees_at = 3;
 	kernel.free_vram = BO_SIZE;
@@ -129,17 +124,4 @@ static void two_tasks_need_room_for_both(void **state)
 	assert_int_equal(restore_shared_claimed_vram(shared, NEW_ID), 0);
 	restore_shared_free(shared);
 	(void)close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(restore_waits_for_the_vram_of_an_ended_process),
-		TEST(restore_waits_if_linux_6_1_counts_more_vram_than_there_is),
-		TEST(the_wait_ends_and_the_driver_decides),
-		TEST(enough_vram_and_old_kernels_need_no_wait),
-		TEST(two_tasks_need_room_for_both),
-	};
-
-	return cmocka_run_group_tests(tests, make_host, remove_host);
 }

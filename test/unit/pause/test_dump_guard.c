@@ -61,12 +61,13 @@ static void wait_for_guard(void)
 	assert_int_equal(status, 0);
 }
 
-static void a_job_whose_dump_is_killed_runs_again(void **state)
+#define WITH_JOB(name) TEST_WITH(name, begin_with_job, end)
+
+WITH_JOB(a_job_whose_dump_is_killed_runs_again)
 {
 	struct fake_process *process = make_process();
 	pid_t criu;
 
-	(void)state;
 	unit_print("core-1.img", "of CRIU's");
 	criu = fork();
 	if (!criu) {
@@ -123,11 +124,10 @@ static void kill_dump_of_a_job_that_another_traces(struct fake_process *process,
 	assert_int_equal(process->paused, 1);
 }
 
-static void a_job_that_another_traces_runs_again_when_it_is_let_go(void **state)
+WITH_JOB(a_job_that_another_traces_runs_again_when_it_is_let_go)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	kill_dump_of_a_job_that_another_traces(process, 0);
 	assert_true(let_go());
 	wait_for_guard();
@@ -135,13 +135,12 @@ static void a_job_that_another_traces_runs_again_when_it_is_let_go(void **state)
 }
 
 /* A seized process would stop at its next signal. */
-static void others_are_let_go_while_one_is_waited_for(void **state)
+WITH_JOB(others_are_let_go_while_one_is_waited_for)
 {
 	struct fake_process *process = make_process();
 	pid_t other = unit_start_sleeper();
 	bool is_traced = true;
 
-	(void)state;
 	kill_dump_of_a_job_that_another_traces(process, other);
 	for (unsigned int i = 0; i < LIMIT_MS && is_traced; i++) {
 		(void)nanosleep(&(const struct timespec){ .tv_nsec = 1000000 }, NULL);
@@ -154,12 +153,11 @@ static void others_are_let_go_while_one_is_waited_for(void **state)
 	unit_end_sleeper(other);
 }
 
-static void a_dump_that_is_complete_needs_no_guard(void **state)
+WITH_JOB(a_dump_that_is_complete_needs_no_guard)
 {
 	struct fake_process *process = make_process();
 	pid_t criu;
 
-	(void)state;
 	criu = fork();
 	if (!criu) {
 		if (dump_all(process) && finish_dump(0) == 0)
@@ -243,12 +241,11 @@ static bool keep_job(void)
 }
 
 /* From the pause to the death of the job its queues do not run. */
-static void queues_of_a_job_that_criu_kills_stay_stopped(void **state)
+WITH_JOB(queues_of_a_job_that_criu_kills_stay_stopped)
 {
 	struct fake_process *process = make_process();
 	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, kill_job);
 
-	(void)state;
 	assert_int_equal(process->paused, 1);
 	go_on(&criu);
 	assert_int_equal(waitpid(tracee, NULL, 0), tracee);
@@ -260,12 +257,11 @@ static void queues_of_a_job_that_criu_kills_stay_stopped(void **state)
 }
 
 /* CRIU's post-dump script fails: CRIU lets go of the job, and may live on for long. */
-static void a_job_that_criu_lets_go_of_runs_again(void **state)
+WITH_JOB(a_job_that_criu_lets_go_of_runs_again)
 {
 	struct fake_process *process = make_process();
 	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, let_go);
 
-	(void)state;
 	assert_int_equal(process->paused, 1);
 	go_on(&criu);
 	wait_for_guard();
@@ -277,12 +273,11 @@ static void a_job_that_criu_lets_go_of_runs_again(void **state)
 }
 
 /* The images are complete by then. */
-static void a_job_runs_again_whose_criu_is_killed_before_it_ends_it(void **state)
+WITH_JOB(a_job_runs_again_whose_criu_is_killed_before_it_ends_it)
 {
 	struct fake_process *process = make_process();
 	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, keep_job);
 
-	(void)state;
 	go_on(&criu);
 	assert_int_equal(process->paused, 1);
 	end_criu(&criu);
@@ -293,12 +288,11 @@ static void a_job_runs_again_whose_criu_is_killed_before_it_ends_it(void **state
 }
 
 /* Another dump, or a debugger, may come before the guard. */
-static void a_job_that_another_traces_by_then_runs_in_the_end(void **state)
+WITH_JOB(a_job_that_another_traces_by_then_runs_in_the_end)
 {
 	struct fake_process *process = make_process();
 	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, let_go);
 
-	(void)state;
 	go_on(&criu);
 	while (ptrace(PTRACE_SEIZE, tracee, 0, 0) < 0)
 		assert_int_equal(errno, EPERM);
@@ -309,11 +303,10 @@ static void a_job_that_another_traces_by_then_runs_in_the_end(void **state)
 	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 }
 
-static void a_job_that_stays_is_not_left_to_a_guard(void **state)
+WITH_JOB(a_job_that_stays_is_not_left_to_a_guard)
 {
 	static const int finals[] = { CRIU_FINAL_ALIVE, CRIU_FINAL_STOPPED, 0, 4 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(finals); i++) {
 		struct fake_process *process = make_process();
 		struct ending_criu criu = start_ending_criu(process, finals[i], keep_job);
@@ -327,13 +320,12 @@ static void a_job_that_stays_is_not_left_to_a_guard(void **state)
 	}
 }
 
-static void a_failed_dump_leaves_nothing_to_a_guard(void **state)
+WITH_JOB(a_failed_dump_leaves_nothing_to_a_guard)
 {
 	struct fake_process *process = make_process();
 	int status;
 	pid_t criu = fork();
 
-	(void)state;
 	if (!criu) {
 		opts = CRIU_FINAL_DEAD;
 		if (!dump_all(process) || finish_dump(-1) || process->paused)
@@ -349,13 +341,12 @@ static void a_failed_dump_leaves_nothing_to_a_guard(void **state)
 }
 
 /* Such a CRIU would become the guard's parent, and wait for it. */
-static void a_criu_that_adopts_orphans_unpauses_itself(void **state)
+WITH_JOB(a_criu_that_adopts_orphans_unpauses_itself)
 {
 	struct fake_process *process = make_process();
 	int status;
 	pid_t criu = fork();
 
-	(void)state;
 	if (!criu) {
 		opts = CRIU_FINAL_DEAD;
 		if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || !dump_all(process) || finish_dump(0) ||
@@ -372,12 +363,11 @@ static void a_criu_that_adopts_orphans_unpauses_itself(void **state)
 
 /* CRIU fails after the hook, so it lets go of the job: the guard does its work, and no image stays.
  */
-static void a_dump_that_fails_at_last_runs_on_without_images(void **state)
+WITH_JOB(a_dump_that_fails_at_last_runs_on_without_images)
 {
 	struct fake_process *process = make_process();
 	pid_t criu = fork();
 
-	(void)state;
 	if (!criu) {
 		opts = CRIU_FINAL_DEAD;
 		if (!dump_all(process) || finish_dump(0) || !process->paused)
@@ -392,25 +382,4 @@ static void a_dump_that_fails_at_last_runs_on_without_images(void **state)
 	assert_int_equal(process->paused, 0);
 	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 	assert_false(unit_exists(MAIN_IMAGE));
-}
-
-int main(void)
-{
-#define WITH_JOB(function) cmocka_unit_test_setup_teardown(function, begin_with_job, end)
-	const struct CMUnitTest tests[] = {
-		WITH_JOB(a_job_whose_dump_is_killed_runs_again),
-		WITH_JOB(a_job_that_another_traces_runs_again_when_it_is_let_go),
-		WITH_JOB(others_are_let_go_while_one_is_waited_for),
-		WITH_JOB(a_dump_that_is_complete_needs_no_guard),
-		WITH_JOB(queues_of_a_job_that_criu_kills_stay_stopped),
-		WITH_JOB(a_job_that_criu_lets_go_of_runs_again),
-		WITH_JOB(a_job_runs_again_whose_criu_is_killed_before_it_ends_it),
-		WITH_JOB(a_job_that_another_traces_by_then_runs_in_the_end),
-		WITH_JOB(a_job_that_stays_is_not_left_to_a_guard),
-		WITH_JOB(a_failed_dump_leaves_nothing_to_a_guard),
-		WITH_JOB(a_criu_that_adopts_orphans_unpauses_itself),
-		WITH_JOB(a_dump_that_fails_at_last_runs_on_without_images),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

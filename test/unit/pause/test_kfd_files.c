@@ -5,14 +5,13 @@
 #include "kernel/proc.h"
 #include "pause/kfd_files.h"
 
-static void files_of_tracees_are_found_once_each(void **state)
+TEST(files_of_tracees_are_found_once_each)
 {
 	struct pid_list tasks = { 0 };
 	struct tree_files files;
 	struct member members[2], child;
 	int inherited[2];
 
-	(void)state;
 	join_tree(&members[0], make_process(), 2);
 	join_tree(&members[1], make_process(), 1);
 	/* This task has the files of others, one of them as a duplicate. */
@@ -39,7 +38,7 @@ static void files_of_tracees_are_found_once_each(void **state)
 }
 
 /* At each limit of descriptors: a process that the plugin overlooks would not be paused in time. */
-static void without_descriptors_nothing_is_overlooked(void **state)
+TEST(without_descriptors_nothing_is_overlooked)
 {
 	struct rlimit old, few;
 	struct tree_files files;
@@ -48,7 +47,6 @@ static void without_descriptors_nothing_is_overlooked(void **state)
 	unsigned int failed = 0;
 	int ret = -1;
 
-	(void)state;
 	join_tree(&members[0], make_process(), 1);
 	join_tree(&members[1], make_process(), 1);
 	assert_int_equal(kfd_files_list_tree(members[0].fds[0], &tasks), 0);
@@ -68,14 +66,4 @@ static void without_descriptors_nothing_is_overlooked(void **state)
 	pid_list_done(&tasks);
 	leave_tree(&members[0]);
 	leave_tree(&members[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(files_of_tracees_are_found_once_each),
-		TEST(without_descriptors_nothing_is_overlooked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,11 +73,10 @@ static void assert_all_paused(const struct member *members, size_t count, unsign
 		assert_int_equal(members[i].process->paused, paused);
 }
 
-static void all_processes_are_paused_before_the_first_copy(void **state)
+TEST(all_processes_are_paused_before_the_first_copy)
 {
 	struct member members[3];
 
-	(void)state;
 	make_tree(members);
 	start_dump();
 	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
@@ -102,12 +101,11 @@ static void all_processes_are_paused_before_the_first_copy(void **state)
 }
 
 /* Each image has the state of its own process, in any order of the files. */
-static void images_are_of_the_processes_whose_files_they_are(void **state)
+TEST(images_are_of_the_processes_whose_files_they_are)
 {
 	static const size_t order[] = { 2, 0, 1 };
 	struct member members[3];
 
-	(void)state;
 	make_tree(members);
 	start_dump();
 	for (size_t i = 0; i < 3; i++)
@@ -126,12 +124,11 @@ static void images_are_of_the_processes_whose_files_they_are(void **state)
 }
 
 /* CRIU or the plugin fails before CRIU shows the other files. */
-static void a_dump_that_ends_early_leaves_all_running(void **state)
+TEST(a_dump_that_ends_early_leaves_all_running)
 {
 	static const unsigned int failing_pauses[] = { 0, 1 };
 	struct member members[3];
 
-	(void)state;
 	make_tree(members);
 	for (size_t i = 0; i < ARRAY_SIZE(failing_pauses); i++) {
 		kernel.fail_op = KFD_PROCESS_INFO;
@@ -154,11 +151,10 @@ static void a_dump_that_ends_early_leaves_all_running(void **state)
 		leave_tree(&members[i]);
 }
 
-static void more_files_and_inherited_ones_pause_no_process_twice(void **state)
+TEST(more_files_and_inherited_ones_pause_no_process_twice)
 {
 	struct member parent, child;
 
-	(void)state;
 	join_tree(&parent, make_process(), 3);
 	child = (struct member){ .num_fds = 0, .pid = start_task(parent.fds, 1) };
 	start_dump();
@@ -173,12 +169,11 @@ static void more_files_and_inherited_ones_pause_no_process_twice(void **state)
 }
 
 /* A process that sees no GPU cannot be paused. The dump goes on until CRIU shows its file. */
-static void a_process_that_cannot_be_paused_early_waits_for_its_turn(void **state)
+TEST(a_process_that_cannot_be_paused_early_waits_for_its_turn)
 {
 	struct member with, without;
 	CriuKfd *kfd;
 
-	(void)state;
 	join_tree(&with, make_process(), 1);
 	join_tree(&without, add_process(tracee), 1);
 	start_dump();
@@ -203,11 +198,10 @@ static void write_core(const struct fake_process *process)
 }
 
 /* CRIU never shows a file of the second process, so its state would be in no image. */
-static void a_process_without_an_image_fails_the_dump(void **state)
+TEST(a_process_without_an_image_fails_the_dump)
 {
 	struct member members[3];
 
-	(void)state;
 	make_tree(members);
 	start_dump();
 	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
@@ -223,13 +217,12 @@ static void a_process_without_an_image_fails_the_dump(void **state)
 }
 
 /* CRIU before 4.3 does not ask for a result at the end. It would kill the tasks and exit with 0. */
-static void a_dump_that_fails_at_its_end_ends_criu_with_an_error(void **state)
+TEST(a_dump_that_fails_at_its_end_ends_criu_with_an_error)
 {
 	struct member members[3];
 	pid_t criu;
 	int status;
 
-	(void)state;
 	fake_kernel_share();
 	criu = fork();
 	if (!criu) {
@@ -255,11 +248,10 @@ static void a_dump_that_fails_at_its_end_ends_criu_with_an_error(void **state)
 }
 
 /* UNPAUSE undoes one pause only, so a second pause would stay. */
-static void a_process_whose_counts_have_changed_is_not_paused_twice(void **state)
+TEST(a_process_whose_counts_have_changed_is_not_paused_twice)
 {
 	struct member member;
 
-	(void)state;
 	join_tree(&member, make_process(), 2);
 	/* CHECKPOINT says that the counts have changed since the pause. */
 	kernel.fail_op = KFD_CHECKPOINT;
@@ -278,12 +270,11 @@ static void a_process_whose_counts_have_changed_is_not_paused_twice(void **state
 }
 
 /* UNPAUSE has found out that the process was paused, and the driver does not pause it again. */
-static void a_process_that_stays_stopped_is_named(void **state)
+TEST(a_process_that_stays_stopped_is_named)
 {
 	struct member member, child;
 	int inherited;
 
-	(void)state;
 	join_tree(&member, make_process(), 1);
 	/* The process has closed this file, so only its child has it. */
 	inherited = open_kfd_of(member.process);
@@ -301,11 +292,10 @@ static void a_process_that_stays_stopped_is_named(void **state)
 }
 
 /* CRIU shows a file that no task had when all were stopped, of a process that is dumped or not. */
-static void a_file_that_appears_between_two_hooks_fails_the_dump(void **state)
+TEST(a_file_that_appears_between_two_hooks_fails_the_dump)
 {
 	struct member member;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		int unlisted;
 
@@ -336,12 +326,11 @@ static int fail_copies(long number)
 	return number == SYS_pidfd_getfd ? ENOSYS : 0;
 }
 
-static void without_the_files_of_all_tasks_nothing_is_paused(void **state)
+TEST(without_the_files_of_all_tasks_nothing_is_paused)
 {
 	int (*const failures[])(long number) = { fail_all_comparisons, fail_copies };
 	struct member members[3];
 
-	(void)state;
 	make_tree(members);
 	for (size_t i = 0; i < ARRAY_SIZE(failures); i++) {
 		failing_syscall = failures[i];
@@ -360,14 +349,13 @@ static void without_the_files_of_all_tasks_nothing_is_paused(void **state)
 }
 
 /* CRIU freezes the whole cgroup of a container, but dumps only the tree. */
-static void a_process_that_is_frozen_but_not_dumped_is_not_touched(void **state)
+TEST(a_process_that_is_frozen_but_not_dumped_is_not_touched)
 {
 	struct member member;
 	struct fake_process *other = make_process();
 	int fd = open_kfd_of(other);
 	pid_t foreigner;
 
-	(void)state;
 	foreigner = start_foreigner(&fd, 1);
 	other->pid = foreigner;
 	join_tree(&member, make_process(), 1);
@@ -386,11 +374,10 @@ static void a_process_that_is_frozen_but_not_dumped_is_not_touched(void **state)
 
 /* A process that maps GPU memory without /dev/kfd fails a dump that it is part of. CRIU does not
  * name this one, so the plugin does not look at it. */
-static void a_process_that_is_not_named_is_not_looked_at(void **state)
+TEST(a_process_that_is_not_named_is_not_looked_at)
 {
 	struct member members[3];
 
-	(void)state;
 	make_tree(members);
 	gpu.wants_all_paused = false;
 	start_dump();
@@ -409,11 +396,10 @@ static void a_process_that_is_not_named_is_not_looked_at(void **state)
 }
 
 /* The machine may have thousands of processes, and the job stands still meanwhile. */
-static void all_processes_are_listed_once_for_a_dump(void **state)
+TEST(all_processes_are_listed_once_for_a_dump)
 {
 	struct member members[3];
 
-	(void)state;
 	make_tree(members);
 	start_dump();
 	for (size_t i = 0; i < 3; i++)
@@ -430,11 +416,10 @@ static void all_processes_are_listed_once_for_a_dump(void **state)
 }
 
 /* CRIU 3.17.1 names no process and traces the whole cgroup, also processes above the tree. */
-static void a_process_that_is_paused_but_not_dumped_fails_no_dump(void **state)
+TEST(a_process_that_is_paused_but_not_dumped_fails_no_dump)
 {
 	struct member members[3];
 
-	(void)state;
 	make_tree(members);
 	/* The image of an older dump to the same directory. */
 	write_core(members[1].process);
@@ -453,13 +438,12 @@ static void a_process_that_is_paused_but_not_dumped_fails_no_dump(void **state)
 }
 
 /* CRIU opens a file again in the process with the lowest pid that has the file. */
-static void a_file_that_another_process_would_open_again_fails_the_dump(void **state)
+TEST(a_file_that_another_process_would_open_again_fails_the_dump)
 {
 	struct member owner = { .process = make_process(), .num_fds = 1 };
 	char words[64];
 	pid_t other;
 
-	(void)state;
 	owner.fds[0] = open_kfd_of(owner.process);
 	other = start_task(owner.fds, 1);
 	owner.pid = start_task(owner.fds, 1);
@@ -484,11 +468,10 @@ static void a_file_that_another_process_would_open_again_fails_the_dump(void **s
 }
 
 /* If the plugin took the file for another file of a paused process, it would have no image. */
-static void a_file_that_cannot_be_told_from_others_fails_the_dump(void **state)
+TEST(a_file_that_cannot_be_told_from_others_fails_the_dump)
 {
 	struct member member;
 
-	(void)state;
 	join_tree(&member, make_process(), 1);
 	start_dump();
 	/* The first two comparisons find the files of the tree. */
@@ -502,11 +485,10 @@ static void a_file_that_cannot_be_told_from_others_fails_the_dump(void **state)
 }
 
 /* A pause would wait for the end of running waves, so the refusal comes before it. */
-static void a_driver_that_saves_no_waves_pauses_no_process(void **state)
+TEST(a_driver_that_saves_no_waves_pauses_no_process)
 {
 	struct member members[3];
 
-	(void)state;
 	make_tree(members);
 	unit_print("parameter-cwsr_enable", "0\n");
 	start_dump();
@@ -517,30 +499,4 @@ static void a_driver_that_saves_no_waves_pauses_no_process(void **state)
 		assert_int_equal(members[i].process->calls[KFD_PROCESS_INFO], 0);
 		leave_tree(&members[i]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(all_processes_are_paused_before_the_first_copy),
-		TEST(images_are_of_the_processes_whose_files_they_are),
-		TEST(a_dump_that_ends_early_leaves_all_running),
-		TEST(more_files_and_inherited_ones_pause_no_process_twice),
-		TEST(a_process_that_cannot_be_paused_early_waits_for_its_turn),
-		TEST(a_process_without_an_image_fails_the_dump),
-		TEST(a_dump_that_fails_at_its_end_ends_criu_with_an_error),
-		TEST(a_process_whose_counts_have_changed_is_not_paused_twice),
-		TEST(a_process_that_stays_stopped_is_named),
-		TEST(a_file_that_appears_between_two_hooks_fails_the_dump),
-		TEST(without_the_files_of_all_tasks_nothing_is_paused),
-		TEST(a_process_that_is_frozen_but_not_dumped_is_not_touched),
-		TEST(a_process_that_is_not_named_is_not_looked_at),
-		TEST(all_processes_are_listed_once_for_a_dump),
-		TEST(a_process_that_is_paused_but_not_dumped_fails_no_dump),
-		TEST(a_file_that_another_process_would_open_again_fails_the_dump),
-		TEST(a_file_that_cannot_be_told_from_others_fails_the_dump),
-		TEST(a_driver_that_saves_no_waves_pauses_no_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,15 +38,14 @@ static const struct kfd_state job = {
 	.devices = devices, .num_devices = 2, .bos = bos, .num_bos = ARRAY_SIZE(bos)
 };
 
-static void gpus_are_found_by_the_processs_ids(void **state)
+UNIT_TEST(gpus_are_found_by_the_processs_ids)
 {
-	(void)state;
 	assert_ptr_equal(bo_index_find_gpu(&job, &machine, 10), &nodes[1]);
 	assert_ptr_equal(bo_index_find_gpu(&job, &machine, 20), &nodes[0]);
 	assert_null(bo_index_find_gpu(&job, &machine, 30));
 }
 
-static void partitions_of_a_pci_device_are_one(void **state)
+UNIT_TEST(partitions_of_a_pci_device_are_one)
 {
 	static const struct topology_node gpus[] = {
 		{ .location_id = 0x6300,
@@ -67,7 +66,6 @@ static void partitions_of_a_pci_device_are_one(void **state)
 		{ .drm_render_minor = 133 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(gpus); i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(gpus); j++)
 			assert_int_equal(topology_pci_device(&gpus[i]) ==
@@ -77,7 +75,7 @@ static void partitions_of_a_pci_device_are_one(void **state)
 }
 
 /* Other GPUs have no partitions; a virtual machine may show them as functions of one slot. */
-static void functions_of_a_pci_slot_are_devices(void **state)
+UNIT_TEST(functions_of_a_pci_slot_are_devices)
 {
 	static const struct topology_node gpus[] = {
 		{ .location_id = 0x500, .gfx_target_version = 90010 },
@@ -85,12 +83,11 @@ static void functions_of_a_pci_slot_are_devices(void **state)
 		{ .location_id = 0x502, .gfx_target_version = 110000 },
 	};
 
-	(void)state;
 	assert_int_not_equal(topology_pci_device(&gpus[0]), topology_pci_device(&gpus[1]));
 	assert_int_not_equal(topology_pci_device(&gpus[0]), topology_pci_device(&gpus[2]));
 }
 
-static void the_bo_that_has_a_byte_is_found(void **state)
+UNIT_TEST(the_bo_that_has_a_byte_is_found)
 {
 	static const struct {
 		uint32_t render_minor;
@@ -107,7 +104,6 @@ static void the_bo_that_has_a_byte_is_found(void **state)
 	};
 	struct bo_index *index;
 
-	(void)state;
 	assert_int_equal(bo_index_new(&job, &machine, &index), 0);
 	assert_int_equal(index->count, 5);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -122,7 +118,7 @@ static void the_bo_that_has_a_byte_is_found(void **state)
 }
 
 /* One object on two GPUs, and another object. */
-static void a_bo_with_the_same_dma_buf_is_found(void **state)
+UNIT_TEST(a_bo_with_the_same_dma_buf_is_found)
 {
 	const int object = memfd_create("object", MFD_CLOEXEC);
 	struct kfd_bo_bucket some[] = {
@@ -134,7 +130,6 @@ static void a_bo_with_the_same_dma_buf_is_found(void **state)
 	struct bo_index *index;
 	const struct bo_index_entry *place, *again, *alone;
 
-	(void)state;
 	sharer.bos = some;
 	sharer.num_bos = ARRAY_SIZE(some);
 	some[0].dmabuf_fd = some[2].dmabuf_fd = (uint32_t)object;
@@ -154,26 +149,11 @@ static void a_bo_with_the_same_dma_buf_is_found(void **state)
 	(void)close(object);
 }
 
-static void a_process_without_bos_has_no_entries(void **state)
+UNIT_TEST(a_process_without_bos_has_no_entries)
 {
 	struct bo_index *index;
 
-	(void)state;
 	assert_int_equal(bo_index_new(&(const struct kfd_state){ 0 }, &machine, &index), 0);
 	assert_null(bo_index_find_offset(index, 128, 0));
 	bo_index_free(index);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(partitions_of_a_pci_device_are_one),
-		UNIT_TEST(functions_of_a_pci_slot_are_devices),
-		UNIT_TEST(gpus_are_found_by_the_processs_ids),
-		UNIT_TEST(the_bo_that_has_a_byte_is_found),
-		UNIT_TEST(a_bo_with_the_same_dma_buf_is_found),
-		UNIT_TEST(a_process_without_bos_has_no_entries),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,13 +147,14 @@ static uint64_t inode_of(unsigned int object)
 	return stat.st_ino;
 }
 
-static void each_file_is_listed_once_with_its_handles(void **state)
+#define TEST(name) TEST_WITH(name, begin_job, end_job)
+
+TEST(each_file_is_listed_once_with_its_handles)
 {
 	struct file *file = open_render(128);
 	const int again = dup(file->fd);
 	struct gem_files files;
 
-	(void)state;
 	add_handle(file, 2, 1);
 	add_handle(file, 5, 2)->is_import = true;
 	add_handle(file, 6, 0)->is_private = true;
@@ -177,7 +178,7 @@ static void each_file_is_listed_once_with_its_handles(void **state)
 	(void)close(again);
 }
 
-static void what_the_kernel_does_not_show_is_left_out(void **state)
+TEST(what_the_kernel_does_not_show_is_left_out)
 {
 	static const struct {
 		enum call failing;
@@ -192,7 +193,6 @@ static void what_the_kernel_does_not_show_is_left_out(void **state)
 		{ NO_CALL, SYS_pidfd_getfd, EBADF, 0 },
 	};
 
-	(void)state;
 	add_handle(open_render(128), 1, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct gem_files files;
@@ -208,7 +208,7 @@ static void what_the_kernel_does_not_show_is_left_out(void **state)
 	}
 }
 
-static void each_error_of_a_list_comes_back(void **state)
+TEST(each_error_of_a_list_comes_back)
 {
 	static const struct {
 		enum call failing;
@@ -223,7 +223,6 @@ static void each_error_of_a_list_comes_back(void **state)
 	struct gem_files files;
 	struct file *file = open_render(128);
 
-	(void)state;
 	add_handle(file, 1, 0);
 	add_handle(file, 2, 1)->is_import = true;
 	(void)open_render(129);
@@ -239,11 +238,10 @@ static void each_error_of_a_list_comes_back(void **state)
 	assert_int_equal(gem_list_read(INT32_MAX, &machine, &files), -ESRCH);
 }
 
-static void handles_are_saved_by_gpu_and_number(void **state)
+TEST(handles_are_saved_by_gpu_and_number)
 {
 	struct file *c = open_render(130), *a = open_render(128);
 
-	(void)state;
 	add_handle(c, 1, 1);
 	add_handle(c, 3, 0)->is_import = true;
 	/* KFD maps the BO on C, too, but not the object that the handle names there */
@@ -270,12 +268,11 @@ static void handles_are_saved_by_gpu_and_number(void **state)
 }
 
 /* RESTORE makes those of KFD. */
-static void only_mappings_of_gem_va_are_saved(void **state)
+TEST(only_mappings_of_gem_va_are_saved)
 {
 	struct file *a = open_render(128);
 	struct handle *handle = add_handle(a, 1, 0);
 
-	(void)state;
 	add_mapping(handle, ADDR, ROUND, 0, RW);
 	add_mapping(handle, ADDR + 0x100000, ROUND, 0, RW);
 	add_mapping(handle, ADDR, 0x1000, 0, RW);
@@ -298,7 +295,7 @@ static void only_mappings_of_gem_va_are_saved(void **state)
 }
 
 /* shared_bos.c finds them in other processes. */
-static void objects_that_are_no_bo_of_the_process_are_named(void **state)
+TEST(objects_that_are_no_bo_of_the_process_are_named)
 {
 	static const struct handle handles[] = {
 		/* begins inside a BO */
@@ -309,7 +306,6 @@ static void objects_that_are_no_bo_of_the_process_are_named(void **state)
 	};
 	struct file *file = open_render(128);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(handles); i++) {
 		struct handle *handle = add_handle(file, handles[i].number, handles[i].object);
 
@@ -331,7 +327,7 @@ static void objects_that_are_no_bo_of_the_process_are_named(void **state)
 	}
 }
 
-static void handles_that_no_restore_could_make_are_refused(void **state)
+TEST(handles_that_no_restore_could_make_are_refused)
 {
 	static const struct {
 		struct handle handle;
@@ -346,7 +342,6 @@ static void handles_that_no_restore_could_make_are_refused(void **state)
 	};
 	struct file *file = open_render(128);
 
-	(void)state;
 	file->num_handles = 1;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %zu\n", i);
@@ -368,7 +363,7 @@ static void handles_that_no_restore_could_make_are_refused(void **state)
 }
 
 /* Handles in other files than the compute file are not those of the virtual memory API. */
-static void only_the_compute_file_has_handles_to_save(void **state)
+TEST(only_the_compute_file_has_handles_to_save)
 {
 	static const struct {
 		bool has_bo;
@@ -387,7 +382,6 @@ static void only_the_compute_file_has_handles_to_save(void **state)
 	};
 	struct file *one = open_render(128), *two = open_render(128);
 
-	(void)state;
 	add_handle(one, 1, 0);
 	add_handle(two, 2, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -411,9 +405,8 @@ static void only_the_compute_file_has_handles_to_save(void **state)
 	assert_int_equal(job.saved.count, 1);
 }
 
-static void calls_that_fail_for_a_handle_are_named(void **state)
+TEST(calls_that_fail_for_a_handle_are_named)
 {
-	(void)state;
 	add_mapping(add_handle(open_render(128), 7, 0), 2 * ADDR, ROUND, 0, RW);
 	driver.error = EFAULT;
 	driver.failing = MAPPING_INFO;
@@ -426,22 +419,4 @@ static void calls_that_fail_for_a_handle_are_named(void **state)
 	unit_forget_lines();
 	assert_int_equal(save(), -EFAULT);
 	assert_logged("Error (amdgpu_plugin): ", "of GEM handle 7");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_job, end_job)
-	const struct CMUnitTest tests[] = {
-		TEST(each_file_is_listed_once_with_its_handles),
-		TEST(what_the_kernel_does_not_show_is_left_out),
-		TEST(each_error_of_a_list_comes_back),
-		TEST(handles_are_saved_by_gpu_and_number),
-		TEST(only_mappings_of_gem_va_are_saved),
-		TEST(objects_that_are_no_bo_of_the_process_are_named),
-		TEST(handles_that_no_restore_could_make_are_refused),
-		TEST(only_the_compute_file_has_handles_to_save),
-		TEST(calls_that_fail_for_a_handle_are_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,12 +6,11 @@
 #include "image/image.h"
 #include "preflight/preflight.h"
 
-static void private_data_of_an_unknown_layout_is_refused(void **state)
+TEST(private_data_of_an_unknown_layout_is_refused)
 {
 	struct fake_process *process =
 		make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
 
-	(void)state;
 	kernel.bo_record_size = 276;
 	assert_refused(process,
 		       "private data (version 1, 1676 bytes for 2 GPUs, 3 BOs and 3 objects) has "
@@ -21,12 +20,11 @@ static void private_data_of_an_unknown_layout_is_refused(void **state)
 }
 
 /* A pause would wait for the end of running waves, so the refusal comes before it. */
-static void a_driver_that_saves_no_waves_is_refused_before_the_pause(void **state)
+TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	unit_print("parameter-cwsr_enable", "0\n");
 	start_dump();
 	assert_fails(dump_file(fd, 5));
@@ -42,7 +40,7 @@ static void a_driver_that_saves_no_waves_is_refused_before_the_pause(void **stat
 }
 
 /* The driver refuses: the log explains its error, and AMDGPU_FORCE=1 does not help. */
-static void what_the_driver_refuses_is_explained(void **state)
+TEST(what_the_driver_refuses_is_explained)
 {
 	static const struct {
 		enum kfd_criu_op op;
@@ -57,7 +55,6 @@ static void what_the_driver_refuses_is_explained(void **state)
 		{ KFD_CHECKPOINT, EINVAL, "cwsr" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process =
 			make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
@@ -74,7 +71,7 @@ static void what_the_driver_refuses_is_explained(void **state)
 }
 
 /* The driver refuses every operation, so the first one fails. */
-static void what_the_driver_always_refuses_is_explained(void **state)
+TEST(what_the_driver_always_refuses_is_explained)
 {
 	static const struct {
 		int error;
@@ -85,7 +82,6 @@ static void what_the_driver_always_refuses_is_explained(void **state)
 		{ EBADF, "not part of this dump" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process = make_process();
 
@@ -96,11 +92,10 @@ static void what_the_driver_always_refuses_is_explained(void **state)
 	}
 }
 
-static void an_old_driver_is_refused_with_force_too(void **state)
+TEST(an_old_driver_is_refused_with_force_too)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	kernel.kfd_minor = 7;
 	assert_refused(process, "1.8", "Linux 5.18");
 	assert_final(process, "1.8");
@@ -150,14 +145,13 @@ static void assert_row(FILE *file, const struct preflight_text *text)
 }
 
 /* Each rule is one row, in the same order, and no table has another row. */
-static void the_document_has_each_rule(void **state)
+TEST(the_document_has_each_rule)
 {
 	FILE *file = fopen(REFUSALS, "re");
 	enum preflight_group group = PREFLIGHT_FILE + 1;
 	const struct preflight_text *text;
 	char line[1024];
 
-	(void)state;
 	assert_non_null(file);
 	for (size_t i = 0; (text = preflight_get_text(i)); i++) {
 		if (text->group != group) {
@@ -173,12 +167,11 @@ static void the_document_has_each_rule(void **state)
 }
 
 /* A row that is left out is empty. */
-static void each_rule_has_a_text(void **state)
+TEST(each_rule_has_a_text)
 {
 	const struct options options = { 0 };
 	const struct dump_session session = { .options = &options };
 
-	(void)state;
 	for (size_t rule = 0; rule < DUMP_RULES; rule++) {
 		const struct preflight_text *text = preflight_get_text(rule);
 
@@ -191,11 +184,10 @@ static void each_rule_has_a_text(void **state)
 	assert_null(preflight_get_text(DUMP_RULES));
 }
 
-static void several_kfd_contexts_are_refused_before_a_checkpoint(void **state)
+TEST(several_kfd_contexts_are_refused_before_a_checkpoint)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	unit_print("process/pasid", "0\n");
 	unit_print("process/context_4096/pasid", "0\n");
 	assert_refused(process, "has several KFD contexts", "use one KFD context");
@@ -203,7 +195,7 @@ static void several_kfd_contexts_are_refused_before_a_checkpoint(void **state)
 	assert_final(process, "has several KFD contexts");
 }
 
-static void events_that_restore_does_not_make_are_refused(void **state)
+TEST(events_that_restore_does_not_make_are_refused)
 {
 	static const struct {
 		uint32_t type;
@@ -213,7 +205,6 @@ static void events_that_restore_does_not_make_are_refused(void **state)
 		{ 5, false }, { 6, true }, { 7, true }, { 8, false }, { 9, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process =
 			make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
@@ -236,7 +227,7 @@ static void events_that_restore_does_not_make_are_refused(void **state)
 	}
 }
 
-static void high_precision_on_gfx950_is_refused(void **state)
+TEST(high_precision_on_gfx950_is_refused)
 {
 #define GFX "s/^gfx_target_version .*/gfx_target_version "
 	static const struct {
@@ -250,7 +241,6 @@ static void high_precision_on_gfx950_is_refused(void **state)
 		{ GFX "90402/", "HSA_HIGH_PRECISION_MODE=1%c", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process;
 		int fd;
@@ -291,22 +281,20 @@ static void make_files(unsigned int process_pasid, unsigned int one, unsigned in
 }
 
 /* CHECKPOINT would crash the kernel, so no CHECKPOINT may come before the refusal. */
-static void a_gpu_without_a_vm_is_refused_before_a_checkpoint(void **state)
+TEST(a_gpu_without_a_vm_is_refused_before_a_checkpoint)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	kernel.num_open_renders = 1;
 	assert_refused(process, "2 GPUs, 1 opened: sees a GPU whose render node", "device cgroup");
 	assert_int_equal(process->calls[KFD_CHECKPOINT], 0);
 	assert_force_dumps(process, "render node");
 }
 
-static void a_file_with_another_pasid_gives_no_vm(void **state)
+TEST(a_file_with_another_pasid_gives_no_vm)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	kernel.num_open_renders = 2;
 	make_files(32769, 32769, 32770);
 	assert_refused(process, "render node", "device cgroup");
@@ -334,7 +322,7 @@ static void assert_refused_before_a_pause(struct fake_process *process, const ch
 }
 
 /* UNPAUSE of such a kernel crashes, so no pause may come before the refusal, also by force. */
-static void a_process_without_a_vm_is_not_paused_on_an_old_kernel(void **state)
+TEST(a_process_without_a_vm_is_not_paused_on_an_old_kernel)
 {
 	static const struct {
 		unsigned int process, file;
@@ -346,7 +334,6 @@ static void a_process_without_a_vm_is_not_paused_on_an_old_kernel(void **state)
 		{ 0, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(pasids); i++) {
 		struct fake_process *process = make_process_of_an_old_kernel(pasids[i].process);
 
@@ -365,11 +352,10 @@ static void a_process_without_a_vm_is_not_paused_on_an_old_kernel(void **state)
 	}
 }
 
-static void a_process_with_some_vms_is_not_paused_on_an_old_kernel(void **state)
+TEST(a_process_with_some_vms_is_not_paused_on_an_old_kernel)
 {
 	struct fake_process *process = make_process_of_an_old_kernel(32769);
 
-	(void)state;
 	kernel.num_open_renders = 2;
 	make_files(32769, 32769, 32770);
 	assert_refused_before_a_pause(process, "2 GPUs, 1 opened: sees a GPU whose render node");
@@ -377,9 +363,8 @@ static void a_process_with_some_vms_is_not_paused_on_an_old_kernel(void **state)
 }
 
 /* Where sysfs does not know the process, one VM is enough. */
-static void a_process_with_a_vm_is_dumped_on_an_old_kernel(void **state)
+TEST(a_process_with_a_vm_is_dumped_on_an_old_kernel)
 {
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct fake_process *process = make_process_of_an_old_kernel(i ? 32769 : 0);
 		int fd = open_kfd_of(process);
@@ -398,7 +383,7 @@ static void a_process_with_a_vm_is_dumped_on_an_old_kernel(void **state)
 }
 
 /* Files of the same node, of other drivers, and a process that has no VM and no BO. */
-static void ordinary_processes_have_a_vm_of_each_gpu(void **state)
+TEST(ordinary_processes_have_a_vm_of_each_gpu)
 {
 	static const struct {
 		unsigned int process, one, other;
@@ -412,7 +397,6 @@ static void ordinary_processes_have_a_vm_of_each_gpu(void **state)
 		{ 5, 32770, 32771 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i <= ARRAY_SIZE(pasids); i++) {
 		struct fake_process *process;
 		int fd;
@@ -447,22 +431,20 @@ static struct fake_process *make_process_without_bos(void)
 	return process;
 }
 
-static void a_process_without_bos_is_refused_where_the_kernel_wants_some(void **state)
+TEST(a_process_without_bos_is_refused_where_the_kernel_wants_some)
 {
 	struct fake_process *process = make_process_without_bos();
 
-	(void)state;
 	kernel.no_bo_errno = EINVAL;
 	assert_refused(process, "cannot be rebuilt by this kernel", "has no BO");
 	assert_force_dumps(process, "has no BO");
 }
 
 /* The answer of newer kernels; other errors tell nothing. */
-static void a_process_without_bos_is_dumped_elsewhere(void **state)
+TEST(a_process_without_bos_is_dumped_elsewhere)
 {
 	static const int errors[] = { EFAULT, EPERM, ENOMEM };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		struct fake_process *process = make_process_without_bos();
 		int fd = open_kfd_of(process);
@@ -479,9 +461,8 @@ static void a_process_without_bos_is_dumped_elsewhere(void **state)
 }
 
 /* The page with the registers of a GPU and a queue without a ring on it. */
-static void a_gpu_that_the_job_does_not_use_is_named(void **state)
+TEST(a_gpu_that_the_job_does_not_use_is_named)
 {
-	(void)state;
 	for (unsigned int has_queue = 0; has_queue < 2; has_queue++) {
 		const uint32_t gpu_c = 0xa7ac;
 		struct fake_process *process =
@@ -503,31 +484,4 @@ static void a_gpu_that_the_job_does_not_use_is_named(void **state)
 			!has_queue);
 		(void)close(fd);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_gpu_that_the_job_does_not_use_is_named),
-		TEST(private_data_of_an_unknown_layout_is_refused),
-		TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause),
-		TEST(what_the_driver_refuses_is_explained),
-		TEST(what_the_driver_always_refuses_is_explained),
-		TEST(several_kfd_contexts_are_refused_before_a_checkpoint),
-		TEST(events_that_restore_does_not_make_are_refused),
-		TEST(high_precision_on_gfx950_is_refused),
-		TEST(a_gpu_without_a_vm_is_refused_before_a_checkpoint),
-		TEST(a_file_with_another_pasid_gives_no_vm),
-		TEST(a_process_without_a_vm_is_not_paused_on_an_old_kernel),
-		TEST(a_process_with_some_vms_is_not_paused_on_an_old_kernel),
-		TEST(a_process_with_a_vm_is_dumped_on_an_old_kernel),
-		TEST(ordinary_processes_have_a_vm_of_each_gpu),
-		TEST(an_old_driver_is_refused_with_force_too),
-		TEST(the_document_has_each_rule),
-		TEST(each_rule_has_a_text),
-		TEST(a_process_without_bos_is_refused_where_the_kernel_wants_some),
-		TEST(a_process_without_bos_is_dumped_elsewhere),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,10 @@
 /* Refusals of BOs: those that a restore would change, and those that several processes share. */
 #include "preflight_task.h"
 
-static void a_buffer_of_gfx12_is_refused(void **state)
+TEST(a_buffer_of_gfx12_is_refused)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	change_gpus("s/^gfx_target_version .*/gfx_target_version 120001/");
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
 	assert_refused(process, "gfx12", "newer plugin");
@@ -43,9 +42,8 @@ static const struct {
 	  true },
 };
 
-static void bos_that_would_be_others_are_refused(void **state)
+TEST(bos_that_would_be_others_are_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad_bos); i++) {
 		struct fake_process *process;
 		struct kfd_bo_bucket *bo;
@@ -65,12 +63,11 @@ static void bos_that_would_be_others_are_refused(void **state)
 	}
 }
 
-static void known_flags_are_dumped(void **state)
+TEST(known_flags_are_dumped)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	for (uint32_t bit = 23; bit < 32; bit++)
 		add_bo(process, GPU_B, KFD_BO_VRAM | 1u << bit, (uint64_t)bit << 20, 0x1000,
 		       0x100000000 + (bit << 12));
@@ -82,12 +79,11 @@ static void known_flags_are_dumped(void **state)
 }
 
 /* The process exported a BO and imported it again for the same GPU. */
-static void a_buffer_that_is_there_twice_is_refused(void **state)
+TEST(a_buffer_that_is_there_twice_is_refused)
 {
 	struct fake_process *process = make_process();
 	CriuKfd *kfd;
 
-	(void)state;
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x1000, 0x200000);
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
 	/* On another GPU the same offset belongs to another BO. */
@@ -104,12 +100,11 @@ static void a_buffer_that_is_there_twice_is_refused(void **state)
 }
 
 /* A restore would give each process a copy of its own. Both processes run on. */
-static void a_buffer_of_two_processes_is_refused(void **state)
+TEST(a_buffer_of_two_processes_is_refused)
 {
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 	int first = open_kfd_of(one), second = open_kfd_of(two);
 
-	(void)state;
 	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
 	add_bo(two, GPU_B, KFD_BO_VRAM, 0x810000, 0x1000, 0x101000);
 	add_bo(two, GPU_B, KFD_BO_VRAM, 0x820000, 0x1000, 0x100000);
@@ -147,21 +142,19 @@ static void assert_both_are_refused(const struct fake_process *one, const struct
 
 /* One dma-buf is of BOs on two GPUs, which both look like the owner's. In this test BOs at the same
  * address have the same memory file. */
-static void a_buffer_of_two_gpus_is_refused(void **state)
+TEST(a_buffer_of_two_gpus_is_refused)
 {
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 
-	(void)state;
 	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
 	add_bo(two, 0xbeef, KFD_BO_VRAM, 0x800000, 0x1000, 0x500000);
 	assert_both_are_refused(one, two);
 }
 
-static void a_buffer_of_two_gpus_of_one_process_is_refused(void **state)
+TEST(a_buffer_of_two_gpus_of_one_process_is_refused)
 {
 	struct fake_process *process = make_process();
 
-	(void)state;
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
 	add_bo(process, 0xbeef, KFD_BO_VRAM, 0x800000, 0x1000, 0x500000);
 	assert_refused(process, "BO 2", "NCCL_P2P_DISABLE");
@@ -169,29 +162,12 @@ static void a_buffer_of_two_gpus_of_one_process_is_refused(void **state)
 }
 
 /* Partitions of one PCI device (CPX) share the mmap offsets. Each has a dma-buf of its own. */
-static void a_buffer_of_two_partitions_is_refused(void **state)
+TEST(a_buffer_of_two_partitions_is_refused)
 {
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 
-	(void)state;
 	change_gpus("s/^location_id .*/location_id 25344/");
 	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
 	add_bo(two, 0xbeef, KFD_BO_VRAM, 0x900000, 0x1000, 0x100000);
 	assert_both_are_refused(one, two);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_buffer_of_gfx12_is_refused),
-		TEST(bos_that_would_be_others_are_refused),
-		TEST(known_flags_are_dumped),
-		TEST(a_buffer_that_is_there_twice_is_refused),
-		TEST(a_buffer_of_two_processes_is_refused),
-		TEST(a_buffer_of_two_gpus_is_refused),
-		TEST(a_buffer_of_two_gpus_of_one_process_is_refused),
-		TEST(a_buffer_of_two_partitions_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

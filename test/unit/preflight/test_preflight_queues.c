@@ -42,9 +42,8 @@ static const struct {
 	{ "HIQ", "", { GPU_B, 2, 7, 4096, MQD }, "queue 7 of type 2", "newer plugin" },
 };
 
-static void queues_that_would_not_run_again_are_refused(void **state)
+TEST(queues_that_would_not_run_again_are_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad_queues); i++) {
 		struct fake_process *process;
 
@@ -56,7 +55,7 @@ static void queues_that_would_not_run_again_are_refused(void **state)
 	}
 }
 
-static void queues_that_a_kernel_saves_whole_are_not(void **state)
+TEST(queues_that_a_kernel_saves_whole_are_not)
 {
 	static const struct {
 		const char *gpus;
@@ -73,7 +72,6 @@ static void queues_that_a_kernel_saves_whole_are_not(void **state)
 		{ "/^gfx_target_version/d", { GPU_B, COMPUTE, 0, 4096, MQD } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		static const uint32_t record_sizes[] = { 80, 272, 296, 104 };
 		struct fake_process *process;
@@ -96,14 +94,13 @@ static void queues_that_a_kernel_saves_whole_are_not(void **state)
 }
 
 /* Linux 7.2 saves none, whatever the MQD states. */
-static void a_queue_without_its_control_stack_is_refused(void **state)
+TEST(a_queue_without_its_control_stack_is_refused)
 {
 	static const struct {
 		const char *gpus;
 		uint32_t mqds;
 	} cases[] = { { "", 1 }, { "s/^num_xcc .*/num_xcc 8/", 8 } };
 
-	(void)state;
 	kernel.mqd_stack = 8 * (CTL_STACK + 1);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process;
@@ -118,11 +115,10 @@ static void a_queue_without_its_control_stack_is_refused(void **state)
 	}
 }
 
-static void other_generations_have_no_control_stack_in_the_kernel(void **state)
+TEST(other_generations_have_no_control_stack_in_the_kernel)
 {
 	static const char *const versions[] = { "80003", "100100" };
 
-	(void)state;
 	kernel.mqd_stack = CTL_STACK + 1;
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
 		char edit[64];
@@ -142,12 +138,11 @@ static void other_generations_have_no_control_stack_in_the_kernel(void **state)
 }
 
 /* RESTORE gives EINVAL with the queue, and succeeds for the same process without it. */
-static void a_queue_that_this_kernel_cannot_rebuild_is_refused(void **state)
+TEST(a_queue_that_this_kernel_cannot_rebuild_is_refused)
 {
 	struct fake_process *process =
 		make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
 
-	(void)state;
 	kernel.trial_errno = EINVAL;
 	assert_refused(process, "queue 3 of type 0 on GPU 0xdfd4 cannot be rebuilt",
 		       "HSA_USE_SVM=0");
@@ -155,12 +150,11 @@ static void a_queue_that_this_kernel_cannot_rebuild_is_refused(void **state)
 }
 
 /* If the plugin does not learn what the kernel can rebuild, it warns, and the dump goes on. */
-static void a_question_that_the_kernel_does_not_answer_is_a_warning(void **state)
+TEST(a_question_that_the_kernel_does_not_answer_is_a_warning)
 {
 	static const int errors[][2] = { { EINVAL, EINVAL }, { EINVAL, ENOMEM }, { ENOMEM, 0 },
 					 { EBUSY, 0 },       { EPERM, 0 },       { ENOTTY, 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		struct fake_process *process =
 			make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
@@ -182,14 +176,13 @@ static void a_question_that_the_kernel_does_not_answer_is_a_warning(void **state
 /* The copy has all GPUs that CRIU sees, and one BO for each buffer of the queue or one alone. It
  * never has an SDMA queue of a GPU with one XCC, as such a queue holds an engine that other
  * processes may use. */
-static void the_kernel_is_asked_once_and_with_one_queue(void **state)
+TEST(the_kernel_is_asked_once_and_with_one_queue)
 {
 	struct fake_process *process =
 		make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
 	struct fake_process *other;
 	int fd = open_kfd_of(process), other_fd;
 
-	(void)state;
 	fake_kernel_share();
 	process->queues[process->num_queues++] = (struct fake_queue){ GPU_B, SDMA, 4, 0, 512 };
 	other = add_process(tracee);
@@ -217,7 +210,7 @@ static void the_kernel_is_asked_once_and_with_one_queue(void **state)
 #define EDIT_GPU_A(edit) ":a;N;$!ba;/drm_render_minor 128\\n/s/" edit "/"
 
 /* One answer does for all queues that no kernel treats differently. */
-static void the_kernel_is_asked_for_each_kind_of_queue(void **state)
+TEST(the_kernel_is_asked_for_each_kind_of_queue)
 {
 	static const struct {
 		const char *gpus;
@@ -234,7 +227,6 @@ static void the_kernel_is_asked_for_each_kind_of_queue(void **state)
 		{ EDIT_GPU_A("num_xcc [0-9]*/num_xcc 2"), { 0xbeef, SDMA, 4, 0, 1024 }, 2 },
 	};
 
-	(void)state;
 	fake_kernel_share();
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process;
@@ -255,13 +247,12 @@ static void the_kernel_is_asked_for_each_kind_of_queue(void **state)
 }
 
 /* EBUSY: the process that is dumped has the engine. Linux 7.2 answers EINVAL before it looks. */
-static void sdma_queues_of_several_xccs_are_tried(void **state)
+TEST(sdma_queues_of_several_xccs_are_tried)
 {
 	const struct fake_queue queue = { GPU_B, SDMA, 4, 0, 1024 };
 	struct fake_process *process;
 	int fd;
 
-	(void)state;
 	change_gpus("s/^num_xcc .*/num_xcc 2/");
 	process = make_process_with(queue);
 	kernel.trial_errno = EINVAL;
@@ -276,7 +267,7 @@ static void sdma_queues_of_several_xccs_are_tried(void **state)
 	(void)close(fd);
 }
 
-static void queues_that_the_kernel_may_crash_on_are_not_tried(void **state)
+TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 {
 	static const struct {
 		const char *gpus;
@@ -290,7 +281,6 @@ static void queues_that_the_kernel_may_crash_on_are_not_tried(void **state)
 		{ "", { GPU_B, SDMA, 3, 0, 512 } },
 	};
 
-	(void)state;
 	fake_kernel_share();
 	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -310,12 +300,11 @@ static void queues_that_the_kernel_may_crash_on_are_not_tried(void **state)
 }
 
 /* These rules are about queues. */
-static void a_process_without_queues_is_dumped_on_any_gpu(void **state)
+TEST(a_process_without_queues_is_dumped_on_any_gpu)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 
-	(void)state;
 	change_gpus("s/^gfx_target_version .*/gfx_target_version 110000/;s/^num_xcc .*/num_xcc 8/");
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
@@ -324,35 +313,14 @@ static void a_process_without_queues_is_dumped_on_any_gpu(void **state)
 	(void)close(fd);
 }
 
-static void many_bad_queues_are_one_line(void **state)
+TEST(many_bad_queues_are_one_line)
 {
 	struct fake_process *process =
 		make_process_with((struct fake_queue){ GPU_B, 6, 0, 0, MQD });
 
-	(void)state;
 	for (uint32_t i = 1; i < 3; i++)
 		process->queues[process->num_queues++] =
 			(struct fake_queue){ 0xbeef, 6, i, 0, MQD };
 	assert_refused(process, "queue 0 of type 6 on GPU 0xdfd4 (like 2 more)", "newer");
 	assert_force_dumps(process, "(like 2 more)");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(queues_that_would_not_run_again_are_refused),
-		TEST(queues_that_a_kernel_saves_whole_are_not),
-		TEST(a_queue_without_its_control_stack_is_refused),
-		TEST(other_generations_have_no_control_stack_in_the_kernel),
-		TEST(a_queue_that_this_kernel_cannot_rebuild_is_refused),
-		TEST(a_question_that_the_kernel_does_not_answer_is_a_warning),
-		TEST(the_kernel_is_asked_once_and_with_one_queue),
-		TEST(the_kernel_is_asked_for_each_kind_of_queue),
-		TEST(sdma_queues_of_several_xccs_are_tried),
-		TEST(queues_that_the_kernel_may_crash_on_are_not_tried),
-		TEST(a_process_without_queues_is_dumped_on_any_gpu),
-		TEST(many_bad_queues_are_one_line),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,18 +67,16 @@ static void assert_refused(const char *harm)
 	assert_int_equal(unit_count_lines("Error"), 0);
 }
 
-static void an_id_that_stays_is_not_worth_a_line(void **state)
+UNIT_TEST(an_id_that_stays_is_not_worth_a_line)
 {
-	(void)state;
 	make(OLD, OLD, OTHER);
 	add(IMPORTED, 0);
 	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_ACTUAL_IDS, false), 0);
 	assert_int_equal(unit_count_lines("0x1111"), 0);
 }
 
-static void an_id_that_changes_gives_a_warning(void **state)
+UNIT_TEST(an_id_that_changes_gives_a_warning)
 {
-	(void)state;
 	make(OLD, NEW, OTHER);
 	add(IMPORTED, 0x1000);
 	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_ACTUAL_IDS, false), 0);
@@ -92,9 +90,8 @@ static void an_id_that_changes_gives_a_warning(void **state)
 	assert_int_equal(unit_count_lines("0x1111"), 1);
 }
 
-static void the_first_queue_may_not_ring_another_gpu(void **state)
+UNIT_TEST(the_first_queue_may_not_ring_another_gpu)
 {
-	(void)state;
 	make(OLD, NEW, OLD);
 	add(OWN, 0x1000);
 	assert_refused("first queue");
@@ -108,9 +105,8 @@ static void the_first_queue_may_not_ring_another_gpu(void **state)
 	assert_logged("Warn  (amdgpu_plugin): ", "0x1111 is now 0x2222", "export");
 }
 
-static void shared_memory_may_not_be_exported_from_another_gpu(void **state)
+UNIT_TEST(shared_memory_may_not_be_exported_from_another_gpu)
 {
-	(void)state;
 	make(OLD, NEW, OLD);
 	add(KFD_BO_DOORBELL, 0x2000);
 	add(IMPORTED, 0x1000);
@@ -123,36 +119,20 @@ static void shared_memory_may_not_be_exported_from_another_gpu(void **state)
 }
 
 /* A kernel that maps doorbells by the id that the process knows. */
-static void a_first_queue_works_where_mmap_takes_the_known_id(void **state)
+UNIT_TEST(a_first_queue_works_where_mmap_takes_the_known_id)
 {
-	(void)state;
 	make(OLD, NEW, OLD);
 	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_USER_IDS, false), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "0x1111 is now 0x2222", "export");
 	assert_int_equal(unit_count_lines("first queue"), 0);
 }
 
-static void ids_that_are_exchanged_are_refused(void **state)
+UNIT_TEST(ids_that_are_exchanged_are_refused)
 {
-	(void)state;
 	make(OLD, NEW, OLD);
 	add(KFD_BO_DOORBELL, 0x2000);
 	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_UNKNOWN, false), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "exchange", "AMDGPU_FORCE=1");
 	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_UNKNOWN, true), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "exchange", "Linux 7.2");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(an_id_that_stays_is_not_worth_a_line),
-		UNIT_TEST(an_id_that_changes_gives_a_warning),
-		UNIT_TEST(the_first_queue_may_not_ring_another_gpu),
-		UNIT_TEST(a_first_queue_works_where_mmap_takes_the_known_id),
-		UNIT_TEST(ids_that_are_exchanged_are_refused),
-		UNIT_TEST(shared_memory_may_not_be_exported_from_another_gpu),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,7 @@ static void with_force(bool on)
 	assert_int_equal(on ? setenv("AMDGPU_FORCE", "1", 1) : unsetenv("AMDGPU_FORCE"), 0);
 }
 
-static void queues_with_all_their_state_are_restored(void **state)
+TEST(queues_with_all_their_state_are_restored)
 {
 	static const struct saved_queue cases[] = {
 		{ USER_ID, 0, 1, STACK, STACK, 0, 0 },
@@ -121,7 +121,6 @@ static void queues_with_all_their_state_are_restored(void **state)
 		{ USER_ID, 0, 1, 0, 0, 0, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %zu\n", i);
 		give_queue(&cases[i]);
@@ -133,11 +132,10 @@ static void queues_with_all_their_state_are_restored(void **state)
 }
 
 /* By force RESTORE gets as much control stack as the MQD states. */
-static void a_queue_without_its_control_stack_is_refused(void **state)
+TEST(a_queue_without_its_control_stack_is_refused)
 {
 	static const uint32_t stacks[] = { 0, STACK - 4 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
 		const struct saved_queue queue = { USER_ID, 0, 1, stacks[i], STACK, 0, 0 };
 
@@ -155,11 +153,10 @@ static void a_queue_without_its_control_stack_is_refused(void **state)
 }
 
 /* No GPU has that much, so force does not make RESTORE allocate it. */
-static void an_impossible_control_stack_is_refused(void **state)
+TEST(an_impossible_control_stack_is_refused)
 {
 	const struct saved_queue queue = { USER_ID, 0, 1, 0, 0xffffffff, 0, 0 };
 
-	(void)state;
 	with_force(true);
 	give_queue(&queue);
 	assert_fails(restore_image());
@@ -168,11 +165,10 @@ static void an_impossible_control_stack_is_refused(void **state)
 	assert_int_equal(calls(KFD_RESTORE), 0);
 }
 
-static void a_queue_of_another_gpu_is_refused(void **state)
+TEST(a_queue_of_another_gpu_is_refused)
 {
 	struct saved_queue queue = good;
 
-	(void)state;
 	queue.gpu_id = USER_ID + 1;
 	give_queue(&queue);
 	assert_fails(restore_image());
@@ -208,7 +204,7 @@ static void copy_gpu_to_image(void)
 	topology_done(&topology);
 }
 
-static void states_that_harm_the_kernel_are_refused(void **state)
+TEST(states_that_harm_the_kernel_are_refused)
 {
 	static const struct {
 		const char *gpus;
@@ -247,7 +243,6 @@ static void states_that_harm_the_kernel_are_refused(void **state)
 		  true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %zu\n", i);
 		unit_print("parameter-cwsr_enable", "%s", cases[i].parameter);
@@ -268,14 +263,13 @@ static void states_that_harm_the_kernel_are_refused(void **state)
 }
 
 /* Such GPUs are no partitions, or their driver makes room for what it copies. */
-static void other_gpus_of_one_slot_are_not_refused(void **state)
+TEST(other_gpus_of_one_slot_are_not_refused)
 {
 	static const struct {
 		const char *gpus;
 		uint32_t kfd_minor;
 	} cases[] = { { MI300, 18 }, { ONE_DEVICE, 18 }, { MI300 ";" ONE_DEVICE, 17 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %zu\n", i);
 		change_gpus(cases[i].gpus);
@@ -287,11 +281,10 @@ static void other_gpus_of_one_slot_are_not_refused(void **state)
 }
 
 /* An older driver would take what follows for the rest of the MQD. */
-static void a_part_of_an_mqd_is_refused(void **state)
+TEST(a_part_of_an_mqd_is_refused)
 {
 	static const uint32_t types[] = { 0, 1 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		const struct saved_queue queue = { USER_ID, types[i], 1, 0, 0, 0, 0 };
 		uint8_t *record;
@@ -305,11 +298,10 @@ static void a_part_of_an_mqd_is_refused(void **state)
 }
 
 /* The MQD of a later XCC states more. */
-static void each_mqd_counts(void **state)
+TEST(each_mqd_counts)
 {
 	const struct saved_queue queue = { USER_ID, 0, 8, 8 * STACK, STACK, STACK_SIZE, 2 * STACK };
 
-	(void)state;
 	change_gpus(EIGHT_XCCS);
 	give_queue(&queue);
 	copy_gpu_to_image();
@@ -317,29 +309,11 @@ static void each_mqd_counts(void **state)
 }
 
 /* Two sizes of BO records fit, and the queue has another MQD in each. */
-static void queues_that_can_be_read_in_two_ways_are_refused(void **state)
+TEST(queues_that_can_be_read_in_two_ways_are_refused)
 {
-	(void)state;
 	give_queue(&good);
 	give_second_reading();
 	assert_fails(restore_image());
 	assert_logged("Error (amdgpu_plugin): kfd 5: its private data can be read in two ways");
 	assert_int_equal(calls(KFD_RESTORE), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(queues_with_all_their_state_are_restored),
-		TEST(a_queue_without_its_control_stack_is_refused),
-		TEST(an_impossible_control_stack_is_refused),
-		TEST(a_queue_of_another_gpu_is_refused),
-		TEST(states_that_harm_the_kernel_are_refused),
-		TEST(other_gpus_of_one_slot_are_not_refused),
-		TEST(a_part_of_an_mqd_is_refused),
-		TEST(each_mqd_counts),
-		TEST(queues_that_can_be_read_in_two_ways_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, make_host, remove_host);
 }

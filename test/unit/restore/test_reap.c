@@ -119,34 +119,37 @@ static void kill_tasks(unsigned long namespaces, int threads, int children)
 	}
 }
 
-static void task_with_threads(void **state)
+/* A wait without end fails the test. */
+int tests_begin(void **state)
 {
 	(void)state;
+	(void)alarm(600);
+	return 0;
+}
+
+PLAIN_TEST(task_with_threads)
+{
 	kill_tasks(0, THREADS, 0);
 }
 
-static void tree_of_tasks(void **state)
+PLAIN_TEST(tree_of_tasks)
 {
-	(void)state;
 	kill_tasks(0, THREADS, 3);
 }
 
 /* A job in a container. */
-static void first_process_with_threads(void **state)
+PLAIN_TEST(first_process_with_threads)
 {
-	(void)state;
 	kill_tasks(CLONE_NEWPID, THREADS, 0);
 }
 
-static void first_process_with_children(void **state)
+PLAIN_TEST(first_process_with_children)
 {
-	(void)state;
 	kill_tasks(CLONE_NEWPID, 0, 3);
 }
 
-static void first_process_with_both(void **state)
+PLAIN_TEST(first_process_with_both)
 {
-	(void)state;
 	kill_tasks(CLONE_NEWPID, THREADS, 3);
 }
 
@@ -157,12 +160,11 @@ static void kill_one(pid_t pid)
 }
 
 /* The children of other tasks live on. */
-static void children_survive(void **state)
+PLAIN_TEST(children_survive)
 {
 	pid_t pid = start_task(0, 0, 1);
 	struct pid_list tree = { 0 };
 
-	(void)state;
 	seize_tree(pid, &tree);
 	assert_int_equal(tree.count, 2);
 	kill_one(pid);
@@ -171,25 +173,7 @@ static void children_survive(void **state)
 	pid_list_done(&tree);
 }
 
-static void child_without_tracing(void **state)
+PLAIN_TEST(child_without_tracing)
 {
-	(void)state;
 	kill_one(start_task(0, 0, 0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(task_with_threads),
-		cmocka_unit_test(tree_of_tasks),
-		cmocka_unit_test(first_process_with_threads),
-		cmocka_unit_test(first_process_with_children),
-		cmocka_unit_test(first_process_with_both),
-		cmocka_unit_test(children_survive),
-		cmocka_unit_test(child_without_tracing),
-	};
-
-	/* A wait without end fails the test. */
-	(void)alarm(600);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

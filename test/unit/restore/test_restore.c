@@ -5,12 +5,50 @@
 
 #include <poll.h>
 
-static void a_process_is_restored_on_another_machine(void **state)
+/* CRIU 3.17 and 3.18 close only their duplicate, so a new descriptor would stay open. */
+OLD_HOST_TEST(an_old_criu_gets_the_task_s_own_descriptor)
+{
+	size_t before = unit_count_fds();
+	uint64_t offset;
+	int fd, mapped;
+
+	assert_null(host.table);
+	make_image();
+	write_image(5);
+	start_restore();
+	fd = restore_file(5);
+	assert_true(fd >= 0);
+	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
+	assert_true(offset == OLD_DOORBELL + MOVED);
+	assert_int_equal(mapped, fd);
+	assert_int_equal(unit_count_fds(), before + 1);
+	(void)close(fd);
+	end_restore(0);
+}
+
+/* A process may close /dev/kfd and keep its mappings. */
+OLD_HOST_TEST(an_old_criu_gets_a_descriptor_if_the_task_has_none)
 {
 	uint64_t offset;
 	int fd, mapped;
 
-	(void)state;
+	assert_null(host.table);
+	make_image();
+	write_image(5);
+	start_restore();
+	fd = restore_file(5);
+	(void)close(fd);
+	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
+	assert_int_equal(device_of(mapped, "kfd-"), 0);
+	(void)close(mapped);
+	end_restore(0);
+}
+
+TEST(a_process_is_restored_on_another_machine)
+{
+	uint64_t offset;
+	int fd, mapped;
+
 	make_image();
 	write_image(5);
 	start_restore();
@@ -38,9 +76,8 @@ static void a_process_is_restored_on_another_machine(void **state)
 }
 
 /* CRIU's plugin saves the nodes in the order in which sysfs lists them, which may be any. */
-static void nodes_of_an_image_may_be_in_any_order(void **state)
+TEST(nodes_of_an_image_may_be_in_any_order)
 {
-	(void)state;
 	make_image();
 	for (unsigned int i = 0; i < 2; i++) {
 		KfdDeviceEntry *first = image->device_entries[0];
@@ -62,13 +99,12 @@ static void nodes_of_an_image_may_be_in_any_order(void **state)
 	}
 }
 
-static void after_the_last_mapping_only_files_of_the_task_are_open(void **state)
+TEST(after_the_last_mapping_only_files_of_the_task_are_open)
 {
 	size_t before = unit_count_fds();
 	uint64_t offset;
 	int fd, mapped;
 
-	(void)state;
 	make_image();
 	write_image(5);
 	start_restore();
@@ -82,52 +118,10 @@ static void after_the_last_mapping_only_files_of_the_task_are_open(void **state)
 	end_restore(0);
 }
 
-/* CRIU 3.17 and 3.18 close only their duplicate, so a new descriptor would stay open. */
-static void an_old_criu_gets_the_task_s_own_descriptor(void **state)
-{
-	size_t before = unit_count_fds();
-	uint64_t offset;
-	int fd, mapped;
-
-	(void)state;
-	assert_null(host.table);
-	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
-	assert_true(fd >= 0);
-	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
-	assert_true(offset == OLD_DOORBELL + MOVED);
-	assert_int_equal(mapped, fd);
-	assert_int_equal(unit_count_fds(), before + 1);
-	(void)close(fd);
-	end_restore(0);
-}
-
-/* A process may close /dev/kfd and keep its mappings. */
-static void an_old_criu_gets_a_descriptor_if_the_task_has_none(void **state)
-{
-	uint64_t offset;
-	int fd, mapped;
-
-	(void)state;
-	assert_null(host.table);
-	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
-	(void)close(fd);
-	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
-	assert_int_equal(device_of(mapped, "kfd-"), 0);
-	(void)close(mapped);
-	end_restore(0);
-}
-
-static void descriptors_of_the_plugin_have_high_numbers_and_close_on_exec(void **state)
+TEST(descriptors_of_the_plugin_have_high_numbers_and_close_on_exec)
 {
 	int fd;
 
-	(void)state;
 	make_image();
 	image->num_of_mappings = 5;
 	write_image(5);
@@ -146,11 +140,10 @@ static void descriptors_of_the_plugin_have_high_numbers_and_close_on_exec(void *
 	end_restore(0);
 }
 
-static void a_second_file_of_the_process_is_a_plain_open(void **state)
+TEST(a_second_file_of_the_process_is_a_plain_open)
 {
 	CriuKfd plain = CRIU_KFD__INIT;
 
-	(void)state;
 	for (unsigned int plain_first = 0; plain_first < 2; plain_first++) {
 		int fds[2];
 
@@ -171,7 +164,7 @@ static void a_second_file_of_the_process_is_a_plain_open(void **state)
 	}
 }
 
-static void contents_are_loaded_in_the_order_of_bos(void **state)
+TEST(contents_are_loaded_in_the_order_of_bos)
 {
 	const uint64_t *words;
 	uint64_t offset;
@@ -179,7 +172,6 @@ static void contents_are_loaded_in_the_order_of_bos(void **state)
 	size_t size;
 	int fd, mapped;
 
-	(void)state;
 	make_image();
 	add_image_bo(KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000);
 	add_image_bo(KFD_BO_GTT, 0x900000, 0x1000, 0x100003000);
@@ -213,12 +205,11 @@ static void contents_are_loaded_in_the_order_of_bos(void **state)
 	end_restore(0);
 }
 
-static void descriptors_of_many_bos_have_high_numbers(void **state)
+TEST(descriptors_of_many_bos_have_high_numbers)
 {
 	struct rlimit before;
 	int fd;
 
-	(void)state;
 	make_image();
 	for (uint64_t i = 0; i < 1500; i++)
 		add_image_bo(KFD_BO_VRAM, (i + 1) << 20, 0x1000, 0x100000000 + (i << 12));
@@ -237,12 +228,11 @@ static void descriptors_of_many_bos_have_high_numbers(void **state)
 }
 
 /* CRIU calls the hook for the root of the tree first, which has no GPU here. */
-static void the_first_call_starts_all_queues(void **state)
+TEST(the_first_call_starts_all_queues)
 {
 	pid_t root = start_root();
 	int fd;
 
-	(void)state;
 	make_image();
 	write_image(5);
 	start_restore();
@@ -257,12 +247,11 @@ static void the_first_call_starts_all_queues(void **state)
 }
 
 /* CRIU may live as long as the job, and a dma-buf in its store keeps memory of the GPU. */
-static void the_store_is_empty_when_the_queues_run(void **state)
+TEST(the_store_is_empty_when_the_queues_run)
 {
 	struct pollfd other_end = { 0 };
 	int ends[2], fd;
 
-	(void)state;
 	make_image();
 	write_image(5);
 	start_restore();
@@ -279,12 +268,11 @@ static void the_store_is_empty_when_the_queues_run(void **state)
 	end_restore(0);
 }
 
-static void a_kernel_that_maps_by_the_known_id_gets_that_offset(void **state)
+TEST(a_kernel_that_maps_by_the_known_id_gets_that_offset)
 {
 	uint64_t offset;
 	int fd, mapped;
 
-	(void)state;
 	make_image();
 	image->num_of_mappings = 2;
 	write_image(5);
@@ -307,11 +295,10 @@ static void a_kernel_that_maps_by_the_known_id_gets_that_offset(void **state)
 }
 
 /* Both processes see one GPU. Alone, each would get the GPU with the lowest node. */
-static void the_gpus_of_all_images_are_mapped_together(void **state)
+TEST(the_gpus_of_all_images_are_mapped_together)
 {
 	KfdDeviceEntry *saved;
 
-	(void)state;
 	kernel.machine = "eight-other";
 	make_image();
 	saved = image->device_entries[1];
@@ -325,25 +312,4 @@ static void the_gpus_of_all_images_are_mapped_together(void **state)
 	(void)restore_file(5);
 	assert_logged("map: saved GPU 0xbeef ", "-> 0x23d5 ");
 	end_restore(-1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OLD_HOST_TEST(an_old_criu_gets_the_task_s_own_descriptor),
-		OLD_HOST_TEST(an_old_criu_gets_a_descriptor_if_the_task_has_none),
-		TEST(a_process_is_restored_on_another_machine),
-		TEST(a_kernel_that_maps_by_the_known_id_gets_that_offset),
-		TEST(nodes_of_an_image_may_be_in_any_order),
-		TEST(after_the_last_mapping_only_files_of_the_task_are_open),
-		TEST(descriptors_of_the_plugin_have_high_numbers_and_close_on_exec),
-		TEST(the_gpus_of_all_images_are_mapped_together),
-		TEST(a_second_file_of_the_process_is_a_plain_open),
-		TEST(contents_are_loaded_in_the_order_of_bos),
-		TEST(descriptors_of_many_bos_have_high_numbers),
-		TEST(the_first_call_starts_all_queues),
-		TEST(the_store_is_empty_when_the_queues_run),
-	};
-
-	return cmocka_run_group_tests(tests, make_host, remove_host);
 }

@@ -37,41 +37,36 @@ static void assert_refused(const char *words)
 	assert_int_equal(unit_count_errors(), 1);
 }
 
-static void an_image_of_another_process_is_refused(void **state)
+TEST(an_image_of_another_process_is_refused)
 {
-	(void)state;
 	make_image();
 	image->pid++;
 	assert_refused("process");
 }
 
-static void gpus_that_do_not_fit_are_refused(void **state)
+TEST(gpus_that_do_not_fit_are_refused)
 {
-	(void)state;
 	make_image();
 	image->device_entries[1]->simd_count++;
 	assert_refused("map: ");
 }
 
-static void gpus_too_many_to_see_are_refused_in_words(void **state)
+TEST(gpus_too_many_to_see_are_refused_in_words)
 {
-	(void)state;
 	make_image();
 	kernel.machine = "eight";
 	assert_refused("device cgroup");
 }
 
-static void a_machine_without_driver_is_refused(void **state)
+TEST(a_machine_without_driver_is_refused)
 {
-	(void)state;
 	make_image();
 	kernel.machine = NULL;
 	assert_refused("this machine has no KFD driver");
 }
 
-static void device_names_of_other_devices_are_refused(void **state)
+TEST(device_names_of_other_devices_are_refused)
 {
-	(void)state;
 	make_image();
 	kernel.misnames_render_nodes = true;
 	assert_refused("map: ");
@@ -81,9 +76,8 @@ static void device_names_of_other_devices_are_refused(void **state)
 }
 
 /* In the mount namespace of a task, the name may be anything. */
-static void a_pipe_in_sysfs_does_not_block(void **state)
+TEST(a_pipe_in_sysfs_does_not_block)
 {
-	(void)state;
 	make_image();
 	assert_int_equal(unlink(unit_path("sysfs-dev")), 0);
 	assert_int_equal(mkfifo(unit_path("sysfs-dev"), 0600), 0);
@@ -92,17 +86,15 @@ static void a_pipe_in_sysfs_does_not_block(void **state)
 	(void)alarm(0);
 }
 
-static void an_old_driver_is_refused(void **state)
+TEST(an_old_driver_is_refused)
 {
-	(void)state;
 	make_image();
 	kernel.kfd_minor = 7;
 	assert_refused("1.8");
 }
 
-static void a_second_try_after_a_refusal_is_refused_too(void **state)
+TEST(a_second_try_after_a_refusal_is_refused_too)
 {
-	(void)state;
 	make_image();
 	image->device_entries[1]->simd_count++;
 	write_image(5);
@@ -115,12 +107,11 @@ static void a_second_try_after_a_refusal_is_refused_too(void **state)
 }
 
 /* A pages file of only holes has a length, too. */
-static void a_pages_file_of_another_size_than_its_bos_is_refused(void **state)
+TEST(a_pages_file_of_another_size_than_its_bos_is_refused)
 {
 	static const uint64_t lengths[] = { 0, 0x1fff, 0x2001, 0x3000, UINT64_MAX };
 	uint64_t length;
 
-	(void)state;
 	make_image();
 	add_image_bo(KFD_BO_VRAM, 0x800000, 0x1000, 0x100000000);
 	add_image_bo(KFD_BO_GTT, 0xa00000, 0x1000, 0x200000000);
@@ -136,12 +127,11 @@ static void a_pages_file_of_another_size_than_its_bos_is_refused(void **state)
 	}
 }
 
-static void a_task_is_killed_if_a_mapping_cannot_be_restored(void **state)
+TEST(a_task_is_killed_if_a_mapping_cannot_be_restored)
 {
 	uint64_t offset;
 	int fd, mapped;
 
-	(void)state;
 	make_image();
 	write_image(5);
 	start_restore();
@@ -157,11 +147,10 @@ static void a_task_is_killed_if_a_mapping_cannot_be_restored(void **state)
 	end_restore(-1);
 }
 
-static void a_task_is_killed_if_resume_fails(void **state)
+TEST(a_task_is_killed_if_resume_fails)
 {
 	int fd;
 
-	(void)state;
 	make_image();
 	write_image(5);
 	start_restore();
@@ -184,13 +173,12 @@ static void a_task_is_killed_if_resume_fails(void **state)
 }
 
 /* CRIU before 4.3 ignores the result, and would let the root run before it finds out. */
-static void tasks_without_gpu_state_are_killed_too(void **state)
+TEST(tasks_without_gpu_state_are_killed_too)
 {
 	pid_t root = start_root();
 	siginfo_t info = { 0 };
 	int fd;
 
-	(void)state;
 	make_image();
 	write_image(5);
 	start_restore();
@@ -209,11 +197,10 @@ static void tasks_without_gpu_state_are_killed_too(void **state)
 	unit_end_sleeper(root);
 }
 
-static void a_task_that_has_ended_fails_the_restore(void **state)
+TEST(a_task_that_has_ended_fails_the_restore)
 {
 	int fd;
 
-	(void)state;
 	make_image();
 	write_image(5);
 	start_restore();
@@ -225,25 +212,4 @@ static void a_task_that_has_ended_fails_the_restore(void **state)
 	assert_int_equal(calls(KFD_RESUME), 0);
 	(void)close(fd);
 	end_restore(-1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_image_of_another_process_is_refused),
-		TEST(gpus_that_do_not_fit_are_refused),
-		TEST(gpus_too_many_to_see_are_refused_in_words),
-		TEST(a_machine_without_driver_is_refused),
-		TEST(device_names_of_other_devices_are_refused),
-		TEST(a_pipe_in_sysfs_does_not_block),
-		TEST(an_old_driver_is_refused),
-		TEST(a_second_try_after_a_refusal_is_refused_too),
-		TEST(a_pages_file_of_another_size_than_its_bos_is_refused),
-		TEST(a_task_is_killed_if_a_mapping_cannot_be_restored),
-		TEST(a_task_is_killed_if_resume_fails),
-		TEST(tasks_without_gpu_state_are_killed_too),
-		TEST(a_task_that_has_ended_fails_the_restore),
-	};
-
-	return cmocka_run_group_tests(tests, make_host, remove_host);
 }

@@ -177,32 +177,30 @@ static void assert_die_with_criu(bool (*start)(unsigned long flags,
 	}
 }
 
-static void tasks_die_with_a_criu_that_is_killed(void **state)
+#define TEST(name) TEST_WITH(name, begin, end)
+
+TEST(tasks_die_with_a_criu_that_is_killed)
 {
-	(void)state;
 	assert_die_with_criu(start_tasks_as);
 }
 
-static void tasks_without_a_gpu_die_with_them(void **state)
+TEST(tasks_without_a_gpu_die_with_them)
 {
-	(void)state;
 	assert_die_with_criu(start_tree);
 }
 
-static void tasks_die_that_have_not_registered(void **state)
+TEST(tasks_die_that_have_not_registered)
 {
-	(void)state;
 	assert_die_with_criu(start_before_registration);
 }
 
 /* This program has the descriptor store, too, like a helper process of CRIU that outlives it. */
-static void what_is_stored_is_dropped_with_a_criu_that_is_killed(void **state)
+TEST(what_is_stored_is_dropped_with_a_criu_that_is_killed)
 {
 	struct pollfd other_end = { 0 };
 	int ends[2];
 	pid_t criu;
 
-	(void)state;
 	assert_int_equal(criu_stub_open_store(), 0);
 	assert_int_equal(pipe(ends), 0);
 	criu = fork();
@@ -223,12 +221,11 @@ static void what_is_stored_is_dropped_with_a_criu_that_is_killed(void **state)
 }
 
 /* Another plugin may answer RESUME_DEVICES_LATE for all tasks, so that CRIU reports success. */
-static void tasks_that_are_not_resumed_die_when_criu_ends(void **state)
+TEST(tasks_that_are_not_resumed_die_when_criu_ends)
 {
 	pid_t criu = fork();
 	int status;
 
-	(void)state;
 	if (!criu) {
 		struct restore_guard *restore_guard;
 
@@ -245,11 +242,10 @@ static void tasks_that_are_not_resumed_die_when_criu_ends(void **state)
 	assert_tasks_die();
 }
 
-static void complete_tasks_survive_criu(void **state)
+TEST(complete_tasks_survive_criu)
 {
 	pid_t criu = fork();
 
-	(void)state;
 	if (!criu) {
 		struct restore_guard *restore_guard;
 
@@ -267,12 +263,11 @@ static void complete_tasks_survive_criu(void **state)
 		assert_int_equal(waitpid(tasks[i], NULL, WNOHANG), 0);
 }
 
-static void a_task_that_registers_after_criu_s_end_fails(void **state)
+TEST(a_task_that_registers_after_criu_s_end_fails)
 {
 	pid_t criu = fork();
 	int status;
 
-	(void)state;
 	if (!criu) {
 		/* The guard polls the same pidfd. Waiting for the end of a pipe would be too early:
 		 * the guard could still accept the task, and kill it a moment later. */
@@ -299,21 +294,4 @@ static void a_task_that_registers_after_criu_s_end_fails(void **state)
 		return;
 	}
 	assert_int_equal(WTERMSIG(status), SIGKILL);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(tasks_die_with_a_criu_that_is_killed),
-		TEST(tasks_without_a_gpu_die_with_them),
-		TEST(tasks_die_that_have_not_registered),
-		TEST(what_is_stored_is_dropped_with_a_criu_that_is_killed),
-		TEST(tasks_that_are_not_resumed_die_when_criu_ends),
-		TEST(complete_tasks_survive_criu),
-		TEST(a_task_that_registers_after_criu_s_end_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@ static void write_render(int id, uint32_t compute_pid)
 	assert_int_equal(image_write_render(id, &node), 0);
 }
 
-static void the_compute_file_is_the_file_of_restore_in_either_order(void **state)
+TEST(the_compute_file_is_the_file_of_restore_in_either_order)
 {
-	(void)state;
 	for (unsigned int render_first = 0; render_first < 2; render_first++) {
 		int render = -1, kfd;
 
@@ -44,9 +43,8 @@ static void the_compute_file_is_the_file_of_restore_in_either_order(void **state
 }
 
 /* With and without KFD state in either process. */
-static void a_render_node_that_another_process_computes_through_is_refused(void **state)
+TEST(a_render_node_that_another_process_computes_through_is_refused)
 {
-	(void)state;
 	make_image();
 	write_image(5);
 	write_render(6, (uint32_t)getpid() + 1);
@@ -64,11 +62,10 @@ static void a_render_node_that_another_process_computes_through_is_refused(void 
 	}
 }
 
-static void another_open_of_a_render_node_is_another_file(void **state)
+TEST(another_open_of_a_render_node_is_another_file)
 {
 	int compute, other, kfd;
 
-	(void)state;
 	make_image();
 	write_image(5);
 	write_render(6, (uint32_t)getpid());
@@ -88,7 +85,7 @@ static void another_open_of_a_render_node_is_another_file(void **state)
 
 /* Without mappings, no hook runs last. When CRIU has restored the task's files, in any order, the
  * plugin must have none open. */
-static void a_task_without_mappings_has_only_its_own_files(void **state)
+TEST(a_task_without_mappings_has_only_its_own_files)
 {
 	/* The render nodes of the task: each says whether it is a compute file, and of which
 	 * process. The first @num_before come before /dev/kfd. CRIU opens no file of another
@@ -109,7 +106,6 @@ static void a_task_without_mappings_has_only_its_own_files(void **state)
 		{ "one of another process", { ANOTHER_S }, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const uint32_t pids[] = { 0, (uint32_t)getpid(), 0, (uint32_t)getpid() + 1 };
 		size_t before = unit_count_fds();
@@ -146,12 +142,11 @@ static void a_task_without_mappings_has_only_its_own_files(void **state)
 }
 
 /* An image of CRIU's own plugin does not have the number of mappings. */
-static void files_stay_open_if_mappings_may_follow(void **state)
+TEST(files_stay_open_if_mappings_may_follow)
 {
 	size_t before = unit_count_fds();
 	int kfd;
 
-	(void)state;
 	make_image();
 	image->has_num_of_mappings = false;
 	write_image(5);
@@ -163,11 +158,10 @@ static void files_stay_open_if_mappings_may_follow(void **state)
 }
 
 /* CRIU's main process has read all images before it forks the tasks. */
-static void a_task_reads_no_image_of_another_process(void **state)
+TEST(a_task_reads_no_image_of_another_process)
 {
 	int kfd;
 
-	(void)state;
 	make_image();
 	write_image(5);
 	image->pid++;
@@ -181,9 +175,8 @@ static void a_task_reads_no_image_of_another_process(void **state)
 }
 
 /* The unreadable image may name the compute file. */
-static void a_render_node_beside_an_unreadable_image_is_refused(void **state)
+TEST(a_render_node_beside_an_unreadable_image_is_refused)
 {
-	(void)state;
 	make_image();
 	write_image(5);
 	write_render(6, 0);
@@ -195,12 +188,11 @@ static void a_render_node_beside_an_unreadable_image_is_refused(void **state)
 	end_restore(-1);
 }
 
-static void a_render_node_of_a_foreign_image_is_the_compute_file(void **state)
+TEST(a_render_node_of_a_foreign_image_is_the_compute_file)
 {
 	struct CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	int render, kfd;
 
-	(void)state;
 	make_image();
 	write_image(5);
 	/* Vintage A has the process's id of the GPU, and nothing else. */
@@ -216,12 +208,11 @@ static void a_render_node_of_a_foreign_image_is_the_compute_file(void **state)
 }
 
 /* The plugin maps the GPU of such a render node alone. */
-static void a_render_node_without_kfd_state_is_restored_on_a_fitting_gpu(void **state)
+TEST(a_render_node_without_kfd_state_is_restored_on_a_fitting_gpu)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	int fd;
 
-	(void)state;
 	make_image();
 	node.gpu_id = OLD_ID;
 	node.device = image->device_entries[1];
@@ -239,11 +230,10 @@ static void a_render_node_without_kfd_state_is_restored_on_a_fitting_gpu(void **
 	end_restore(-1);
 }
 
-static void render_images_that_cannot_be_restored_are_refused(void **state)
+TEST(render_images_that_cannot_be_restored_are_refused)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 
-	(void)state;
 	start_restore();
 	/* No KFD state, and no properties of the GPU. */
 	assert_int_equal(image_write_render(6, &node), 0);
@@ -258,11 +248,10 @@ static void render_images_that_cannot_be_restored_are_refused(void **state)
 	end_restore(-1);
 }
 
-static void a_missing_render_node_is_an_error(void **state)
+TEST(a_missing_render_node_is_an_error)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 
-	(void)state;
 	kernel.hides_render_nodes = true;
 	make_image();
 	node.device = image->device_entries[1];
@@ -281,11 +270,10 @@ static void a_missing_render_node_is_an_error(void **state)
 }
 
 /* Such an image is valid protobuf. */
-static void a_render_image_whose_gpu_is_a_cpu_is_refused(void **state)
+TEST(a_render_image_whose_gpu_is_a_cpu_is_refused)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 
-	(void)state;
 	make_image();
 	node.device = image->device_entries[0];
 	assert_int_equal(image_write_render(6, &node), 0);
@@ -293,24 +281,4 @@ static void a_render_image_whose_gpu_is_a_cpu_is_refused(void **state)
 	assert_fails(restore_file(6));
 	assert_logged("Error (amdgpu_plugin): ", "render node 6");
 	end_restore(-1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_compute_file_is_the_file_of_restore_in_either_order),
-		TEST(a_render_node_that_another_process_computes_through_is_refused),
-		TEST(another_open_of_a_render_node_is_another_file),
-		TEST(a_task_without_mappings_has_only_its_own_files),
-		TEST(files_stay_open_if_mappings_may_follow),
-		TEST(a_task_reads_no_image_of_another_process),
-		TEST(a_render_node_beside_an_unreadable_image_is_refused),
-		TEST(a_render_node_of_a_foreign_image_is_the_compute_file),
-		TEST(a_render_node_without_kfd_state_is_restored_on_a_fitting_gpu),
-		TEST(render_images_that_cannot_be_restored_are_refused),
-		TEST(a_missing_render_node_is_an_error),
-		TEST(a_render_image_whose_gpu_is_a_cpu_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, make_host, remove_host);
 }

@@ -139,9 +139,10 @@ static void end_job(void)
 	restore_shared_free(job.session.shared);
 }
 
-static void queues_start_when_the_contents_of_all_tasks_are_in_place(void **state)
+#define TEST(name) TEST_WITH(name, fake_gpu_begin, fake_gpu_end)
+
+TEST(queues_start_when_the_contents_of_all_tasks_are_in_place)
 {
-	(void)state;
 	start_job(NONE, 0);
 	for (size_t i = 0; i < TASKS; i++) {
 		assert_int_equal(resume_task(&job.session, job.pids[i]), 0);
@@ -167,46 +168,27 @@ static void expect_no_start(enum fault fault, size_t index, const char *error)
 	end_job();
 }
 
-static void no_queue_starts_if_the_contents_of_one_task_are_wrong(void **state)
+TEST(no_queue_starts_if_the_contents_of_one_task_are_wrong)
 {
-	(void)state;
 	for (size_t i = 0; i < TASKS; i++)
 		expect_no_start(CONTENTS_WRONG, i, "BO 0 of 4");
 }
 
-static void no_queue_starts_if_the_contents_of_one_task_do_not_arrive(void **state)
+TEST(no_queue_starts_if_the_contents_of_one_task_do_not_arrive)
 {
-	(void)state;
 	for (size_t i = 0; i < TASKS; i++)
 		expect_no_start(CONTENTS_NOT_SENT, i, "its contents did not arrive");
 }
 
-static void no_queue_starts_if_the_state_of_one_task_is_incomplete(void **state)
+TEST(no_queue_starts_if_the_state_of_one_task_is_incomplete)
 {
-	(void)state;
 	for (size_t i = 0; i < TASKS; i++)
 		expect_no_start(STATE_INCOMPLETE, i, "its GPU state is incomplete");
 }
 
-static void no_queue_starts_if_one_task_lacks_memory(void **state)
+TEST(no_queue_starts_if_one_task_lacks_memory)
 {
-	(void)state;
 	for (size_t i = 0; i < TASKS; i++)
 		expect_no_start(MEMORY_MISSING, i, "has no such memory");
 	expect_no_start(MEMORY_LAZY, 0, "restore without --lazy-pages");
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, fake_gpu_begin, fake_gpu_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(queues_start_when_the_contents_of_all_tasks_are_in_place),
-		TEST(no_queue_starts_if_the_contents_of_one_task_are_wrong),
-		TEST(no_queue_starts_if_the_contents_of_one_task_do_not_arrive),
-		TEST(no_queue_starts_if_the_state_of_one_task_is_incomplete),
-		TEST(no_queue_starts_if_one_task_lacks_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

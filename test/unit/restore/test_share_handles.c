@@ -129,11 +129,12 @@ static void assert_names(const struct task *task, const uint32_t *first, const u
 	assert_memory_equal(task->priv + 16 + RECORD + SHARE, second, sizeof(none));
 }
 
-static void a_handle_that_a_process_outside_has_is_refused(void **state)
+#define TEST(name) TEST_WITH(name, begin, end)
+
+TEST(a_handle_that_a_process_outside_has_is_refused)
 {
 	struct task task = make_task(names[0], names[1]);
 
-	(void)state;
 	driver.used = names[1];
 	await(&task, false, PRIV);
 	assert_int_equal(task.ret, -EBUSY);
@@ -145,11 +146,10 @@ static void a_handle_that_a_process_outside_has_is_refused(void **state)
 }
 
 /* The driver frees the memory of a process some time after its end. */
-static void a_restore_waits_until_the_handle_is_free(void **state)
+TEST(a_restore_waits_until_the_handle_is_free)
 {
 	struct task task = make_task(names[0], names[1]);
 
-	(void)state;
 	driver.used = names[0];
 	driver.frees_at = 7;
 	await(&task, false, PRIV);
@@ -160,11 +160,10 @@ static void a_restore_waits_until_the_handle_is_free(void **state)
 }
 
 /* It has asked for the handle before, and then made the BO. */
-static void another_task_of_the_restore_may_have_the_handle(void **state)
+TEST(another_task_of_the_restore_may_have_the_handle)
 {
 	struct task first = make_task(names[0], none), second = make_task(names[0], names[1]);
 
-	(void)state;
 	await(&first, false, PRIV);
 	driver.used = names[0];
 	await(&second, false, PRIV);
@@ -176,11 +175,10 @@ static void another_task_of_the_restore_may_have_the_handle(void **state)
 	assert_int_equal(second.ret, -EBUSY);
 }
 
-static void force_gives_all_holders_the_same_new_handle(void **state)
+TEST(force_gives_all_holders_the_same_new_handle)
 {
 	struct task first = make_task(names[0], none), second = make_task(names[0], names[1]);
 
-	(void)state;
 	driver.used = names[0];
 	await(&first, true, PRIV);
 	assert_int_equal(first.ret, 0);
@@ -196,12 +194,11 @@ static void force_gives_all_holders_the_same_new_handle(void **state)
 	assert_names(&second, (const uint32_t *)(const void *)(first.priv + 16 + SHARE), names[1]);
 }
 
-static void images_without_handles_ask_nothing(void **state)
+TEST(images_without_handles_ask_nothing)
 {
 	static const size_t sizes[] = { 80, 272, 312 };
 	struct task task = make_task(none, none);
 
-	(void)state;
 	await(&task, false, PRIV);
 	assert_int_equal(task.ret, 0);
 	memset(task.priv + 16, 0x77, LARGEST - 16);
@@ -213,11 +210,10 @@ static void images_without_handles_ask_nothing(void **state)
 }
 
 /* Its RESTORE refuses the image. */
-static void a_driver_without_share_handles_knows_none(void **state)
+TEST(a_driver_without_share_handles_knows_none)
 {
 	struct task task = make_task(names[0], names[1]);
 
-	(void)state;
 	driver.error = ENOTTY;
 	await(&task, false, PRIV);
 	assert_int_equal(task.ret, 0);
@@ -225,19 +221,4 @@ static void a_driver_without_share_handles_knows_none(void **state)
 	await(&task, false, PRIV);
 	assert_int_equal(task.ret, -EIO);
 	assert_int_equal(unit_count_errors(), 1);
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
-	const struct CMUnitTest tests[] = {
-		TEST(a_handle_that_a_process_outside_has_is_refused),
-		TEST(a_restore_waits_until_the_handle_is_free),
-		TEST(another_task_of_the_restore_may_have_the_handle),
-		TEST(force_gives_all_holders_the_same_new_handle),
-		TEST(images_without_handles_ask_nothing),
-		TEST(a_driver_without_share_handles_knows_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

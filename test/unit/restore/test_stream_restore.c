@@ -45,13 +45,12 @@ static bool is_of_the_restore(int fd)
 	return same_open(fd, (int)kernel.restored_devices[0].drm_fd);
 }
 
-static void render_nodes_and_kfd_come_in_any_order(void **state)
+TEST(render_nodes_and_kfd_come_in_any_order)
 {
 	static const int orders[][3] = { { 5, 6, 7 }, { 5, 7, 6 }, { 6, 5, 7 },
 					 { 6, 7, 5 }, { 7, 5, 6 }, { 7, 6, 5 } };
 	KfdOwner compute = owner_of(getpid(), 5, false), other = owner_of(getpid(), 5, true);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
 		int fds[8];
 
@@ -78,11 +77,10 @@ static void render_nodes_and_kfd_come_in_any_order(void **state)
 }
 
 /* The restore cannot look up later images, so it keeps the compute file for them. */
-static void a_task_without_mappings_has_only_its_own_files(void **state)
+TEST(a_task_without_mappings_has_only_its_own_files)
 {
 	KfdOwner compute = owner_of(getpid(), 5, false);
 
-	(void)state;
 	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
 		int fds[2];
 
@@ -106,12 +104,11 @@ static void a_task_without_mappings_has_only_its_own_files(void **state)
 }
 
 /* The dump could not tell whether it is the compute file. Programs have one file per GPU. */
-static void a_render_node_of_unknown_vm_is_the_compute_file(void **state)
+TEST(a_render_node_of_unknown_vm_is_the_compute_file)
 {
 	KfdOwner unknown = owner_of(getpid(), 5, false);
 	int render, kfd;
 
-	(void)state;
 	start_over();
 	write_image(5);
 	write_render(6, 0, &unknown);
@@ -127,12 +124,11 @@ static void a_render_node_of_unknown_vm_is_the_compute_file(void **state)
 }
 
 /* An image of another program may be streamed too, with /dev/kfd first. */
-static void a_foreign_image_is_restored_after_kfd(void **state)
+TEST(a_foreign_image_is_restored_after_kfd)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	int render, kfd;
 
-	(void)state;
 	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
 		start_over();
 		write_image(5);
@@ -157,13 +153,12 @@ static void a_foreign_image_is_restored_after_kfd(void **state)
 }
 
 /* The state of another process must stay in the stream for the task of that process. */
-static void a_render_node_of_another_process_reads_no_state(void **state)
+TEST(a_render_node_of_another_process_reads_no_state)
 {
 	KfdOwner others = owner_of(getpid() + 1, 5, false);
 	CriuKfd *state_image;
 	int fd;
 
-	(void)state;
 	start_over();
 	write_image(5);
 	write_render(6, 0, &others);
@@ -178,11 +173,10 @@ static void a_render_node_of_another_process_reads_no_state(void **state)
 	stop_streaming();
 }
 
-static void a_state_that_is_missing_in_the_stream_is_an_error(void **state)
+TEST(a_state_that_is_missing_in_the_stream_is_an_error)
 {
 	KfdOwner owner = owner_of(getpid(), 5, false);
 
-	(void)state;
 	start_over();
 	write_render(6, 0, &owner);
 	turn_stream();
@@ -194,12 +188,11 @@ static void a_state_that_is_missing_in_the_stream_is_an_error(void **state)
 	stop_streaming();
 }
 
-static void a_second_open_of_kfd_is_a_plain_one(void **state)
+TEST(a_second_open_of_kfd_is_a_plain_one)
 {
 	CriuKfd plain = CRIU_KFD__INIT;
 	int kfd, second;
 
-	(void)state;
 	start_over();
 	write_image(5);
 	assert_int_equal(image_write_kfd(4, &plain), 0);
@@ -215,11 +208,10 @@ static void a_second_open_of_kfd_is_a_plain_one(void **state)
 	stop_streaming();
 }
 
-static void two_states_of_one_process_are_refused(void **state)
+TEST(two_states_of_one_process_are_refused)
 {
 	int kfd;
 
-	(void)state;
 	start_over();
 	write_image(5);
 	write_image(4);
@@ -271,13 +263,12 @@ static void make_image_of_eight_gpus(void)
 
 /* Each GPU has more contents than a pipe holds. The streamer fails a reader of several images at
  * once. */
-static void contents_of_gpus_are_read_one_by_one(void **state)
+TEST(contents_of_gpus_are_read_one_by_one)
 {
 	uint8_t *bytes;
 	size_t size;
 	int fd;
 
-	(void)state;
 	start_over();
 	make_image_of_eight_gpus();
 	for (size_t i = 0; i < 3; i++) {
@@ -310,11 +301,10 @@ static void contents_of_gpus_are_read_one_by_one(void **state)
 	stop_streaming();
 }
 
-static void contents_that_are_too_short_or_too_long_fail_the_restore(void **state)
+TEST(contents_that_are_too_short_or_too_long_fail_the_restore)
 {
 	static const uint64_t lengths[] = { 0, 8, 0x3ff8, 0x3fff, 0x4001 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
 		start_over();
 		add_image_bo(KFD_BO_VRAM, 0x800000, 0x4000, 0x100000000);
@@ -331,22 +321,4 @@ static void contents_that_are_too_short_or_too_long_fail_the_restore(void **stat
 		end_restore(-1);
 		stop_streaming();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(render_nodes_and_kfd_come_in_any_order),
-		TEST(a_task_without_mappings_has_only_its_own_files),
-		TEST(a_render_node_of_unknown_vm_is_the_compute_file),
-		TEST(a_foreign_image_is_restored_after_kfd),
-		TEST(a_render_node_of_another_process_reads_no_state),
-		TEST(a_state_that_is_missing_in_the_stream_is_an_error),
-		TEST(a_second_open_of_kfd_is_a_plain_one),
-		TEST(two_states_of_one_process_are_refused),
-		TEST(contents_of_gpus_are_read_one_by_one),
-		TEST(contents_that_are_too_short_or_too_long_fail_the_restore),
-	};
-
-	return cmocka_run_group_tests(tests, make_host, remove_host);
 }

@@ -3,15 +3,11 @@
 #ifndef TEST_UNIT_SIM_GCN_MACHINE_H
 #define TEST_UNIT_SIM_GCN_MACHINE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "gcn.h"
 #include "gcn_listing.h"
+#include "tests.h"
 
 #define MEMORY_BASE  0x100000000ull
 #define MEMORY_BYTES (1u << 20)

@@ -7,14 +7,13 @@
 #define MAX_SAMPLES (PER_CODE * 4096u)
 #define ATTEMPTS    20000u
 
-static void decodes_what_clang_makes(void **state)
+PLAIN_TEST(decodes_what_clang_makes)
 {
 	FILE *file = fopen(LISTING, "r");
 	char line[512], ours[SIM_GCN_TEXT], *text;
 	struct sim_gcn_inst inst;
 	u32 words[2], count, checked = 0;
 
-	(void)state;
 	assert_non_null(file);
 	while (fgets(line, sizeof(line), file)) {
 		if (!listing_code(line, words, &count, &text))
@@ -156,14 +155,13 @@ static u32 collect(struct sample *samples, FILE *questions, u32 *ret_ops)
 	return count;
 }
 
-static void agrees_with_llvm_on_random_operands(void **state)
+PLAIN_TEST(agrees_with_llvm_on_random_operands)
 {
 	char questions[] = "/tmp/gcn-questions-XXXXXX", command[256], line[512];
 	struct sample *samples;
 	FILE *file, *answers;
 	u32 count, i, ops = 0;
 
-	(void)state;
 	if (system("command -v llvm-mc > /dev/null") != 0)
 		skip();
 	samples = calloc(MAX_SAMPLES, sizeof(*samples));
@@ -188,14 +186,4 @@ static void agrees_with_llvm_on_random_operands(void **state)
 	free(samples);
 	/* all rows, and v_cmp */
 	assert_int_equal(ops, SIM_GCN_OPS - 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(decodes_what_clang_makes),
-		cmocka_unit_test(agrees_with_llvm_on_random_operands),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

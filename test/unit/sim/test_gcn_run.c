@@ -27,14 +27,15 @@ static u64 counted(u64 sum, u32 item, u32 rounds)
 	return sum;
 }
 
+#define MACHINE_TEST(name) TEST_WITH(name, set_up_machine, tear_down_machine)
+
 /* Between two slices all of a dispatch is moved elsewhere, as when waves are saved. */
-static void counts_in_slices_that_are_moved(void **state)
+MACHINE_TEST(counts_in_slices_that_are_moved)
 {
 	u64 *cells = at(DATA), before[ITEMS];
 	u32 i, slices = 0;
 	int ret = 0;
 
-	(void)state;
 	memcpy(before, cells, sizeof(before));
 	set_argument(0, va(DATA));
 	set_argument(8, 100);
@@ -61,11 +62,10 @@ static void counts_in_slices_that_are_moved(void **state)
 }
 
 /* An atomic that loses against the CPU is made again. */
-static void counts_beside_others(void **state)
+MACHINE_TEST(counts_beside_others)
 {
 	u32 i, sum;
 
-	(void)state;
 	sum = words_at(DATA)[0] + 3;
 	for (i = 0; i < 256; i++)
 		sum += words_at(A)[i];
@@ -88,11 +88,10 @@ static u32 uneven_value(u32 id)
 	return value;
 }
 
-static void waits_at_barriers(void **state)
+MACHINE_TEST(waits_at_barriers)
 {
 	u32 i;
 
-	(void)state;
 	set_argument(0, va(DATA));
 	assert_int_equal(begin_kernel("uneven", 256, 256), 0);
 	assert_int_equal(run_kernel(1000), 1);
@@ -100,12 +99,11 @@ static void waits_at_barriers(void **state)
 		assert_int_equal(words_at(DATA)[i], uneven_value(255 - i));
 }
 
-static void hashes(void **state)
+MACHINE_TEST(hashes)
 {
 	const u8 *text = at(A);
 	u32 i, k;
 
-	(void)state;
 	set_argument(0, va(DATA));
 	set_argument(8, va(A));
 	set_argument(16, 50);
@@ -125,11 +123,10 @@ static void hashes(void **state)
 }
 
 /* Divisions of integers are made of floats. */
-static void divides(void **state)
+MACHINE_TEST(divides)
 {
 	u32 i;
 
-	(void)state;
 	for (i = 0; i < ITEMS; i++)
 		words_at(C)[i] = words_at(C)[i] >> i % 31 | 1;
 	set_argument(0, va(DATA));
@@ -144,14 +141,13 @@ static void divides(void **state)
 	}
 }
 
-static void minds_signs(void **state)
+MACHINE_TEST(minds_signs)
 {
 	const int16_t *s = at(A);
 	const int8_t *c = at(B);
 	s64 *l = at(C), before[ITEMS];
 	u32 i;
 
-	(void)state;
 	memcpy(before, l, sizeof(before));
 	set_argument(0, va(DATA));
 	set_argument(8, va(A));
@@ -167,11 +163,10 @@ static void minds_signs(void **state)
 	}
 }
 
-static void knows_three_dimensions(void **state)
+MACHINE_TEST(knows_three_dimensions)
 {
 	u32 x, y, z;
 
-	(void)state;
 	set_argument(0, va(DATA));
 	set_argument(8, 20 | 12ull << 32);
 	machine.dispatch.grid[1] = 12, machine.dispatch.grid[2] = 6;
@@ -185,9 +180,8 @@ static void knows_three_dimensions(void **state)
 						 x | y << 8 | z << 16);
 }
 
-static void says_that_there_are_no_floats(void **state)
+MACHINE_TEST(says_that_there_are_no_floats)
 {
-	(void)state;
 	set_argument(0, va(DATA));
 	set_argument(8, va(A));
 	set_argument(16, va(B));
@@ -199,9 +193,8 @@ static void says_that_there_are_no_floats(void **state)
 		strstr(machine.complaint, "v_fmac_f32_e32 v3, s10, v2: there are no float"));
 }
 
-static void names_what_it_does_not_know(void **state)
+MACHINE_TEST(names_what_it_does_not_know)
 {
-	(void)state;
 	assert_int_equal(begin_kernel("add", 64, 64), 0);
 	words_at(CODE)[0] = 0xd3cc0000; /* a matrix instruction */
 	assert_int_equal(run_kernel(1000), -EINVAL);
@@ -209,9 +202,8 @@ static void names_what_it_does_not_know(void **state)
 	assert_non_null(strstr(machine.complaint, "0x100000000 is not known"));
 }
 
-static void reports_faults(void **state)
+MACHINE_TEST(reports_faults)
 {
-	(void)state;
 	set_argument(0, va(DATA));
 	set_argument(8, va(A));
 	set_argument(16, va(MEMORY_BYTES) - 8);
@@ -225,9 +217,8 @@ static void reports_faults(void **state)
 	assert_int_equal(run_kernel(1000), -EFAULT);
 }
 
-static void keeps_to_its_lds(void **state)
+MACHINE_TEST(keeps_to_its_lds)
 {
-	(void)state;
 	assert_int_equal(begin_kernel("reduce", 256, 256), 0);
 	machine.dispatch.lds_bytes = 512;
 	set_argument(0, va(DATA));
@@ -236,9 +227,8 @@ static void keeps_to_its_lds(void **state)
 	assert_non_null(strstr(machine.complaint, "not in the LDS"));
 }
 
-static void refuses_what_is_beyond_the_limits(void **state)
+MACHINE_TEST(refuses_what_is_beyond_the_limits)
 {
-	(void)state;
 	assert_int_equal(begin_kernel("add", 64, 1025), -EINVAL);
 	assert_int_equal(begin_kernel("add", 64, 0), -EINVAL);
 	assert_int_equal(begin_kernel("add", 64, 64), 0);
@@ -254,9 +244,8 @@ static void refuses_what_is_beyond_the_limits(void **state)
 }
 
 /* An endless kernel does not keep its caller. */
-static void ends_a_slice_of_what_never_ends(void **state)
+MACHINE_TEST(ends_a_slice_of_what_never_ends)
 {
-	(void)state;
 	assert_int_equal(begin_kernel("add", 64, 64), 0);
 	words_at(CODE)[0] = 0xbf82ffff; /* s_branch to itself */
 	assert_int_equal(sim_gcn_run(&machine.dispatch, &machine.group, &machine.env, 5000), 0);
@@ -327,11 +316,10 @@ static u64 operand(u32 dwords)
 	return dwords == 1 ? (u32)value : value;
 }
 
-static void computes_as_the_processor(void **state)
+PLAIN_TEST(computes_as_the_processor)
 {
 	u32 i, round;
 
-	(void)state;
 	for (i = 0; i < ARRAY_SIZE(references); i++) {
 		const struct sim_gcn_row *row = &sim_gcn_rows[references[i].op];
 
@@ -348,13 +336,12 @@ static void computes_as_the_processor(void **state)
 	}
 }
 
-static void moves_halves_of_two_pairs(void **state)
+PLAIN_TEST(moves_halves_of_two_pairs)
 {
 	static const u64 wanted[] = { 0xbbbbbbbb22222222ull, 0xbbbbbbbb11111111ull,
 				      0xaaaaaaaa22222222ull, 0xaaaaaaaa11111111ull };
 	u32 i;
 
-	(void)state;
 	for (i = 0; i < ARRAY_SIZE(wanted); i++) {
 		struct sim_gcn_alu alu = { .select = i };
 
@@ -364,11 +351,10 @@ static void moves_halves_of_two_pairs(void **state)
 	}
 }
 
-static void carries_as_the_processor(void **state)
+PLAIN_TEST(carries_as_the_processor)
 {
 	u32 round, sum;
 
-	(void)state;
 	for (round = 0; round < 3000; round++) {
 		u32 a = (u32)operand(1), b = (u32)operand(1);
 		struct sim_gcn_alu alu = { .src = { a, b } };
@@ -384,30 +370,4 @@ static void carries_as_the_processor(void **state)
 		assert_int_equal(sim_gcn_compare(0xe9, a * 3ull, b), a * 3ull < b);
 		assert_int_equal(sim_gcn_compare(0xe5, ~0ull, b), true);
 	}
-}
-
-#define MACHINE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_machine, tear_down_machine)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		MACHINE_TEST(counts_in_slices_that_are_moved),
-		MACHINE_TEST(counts_beside_others),
-		MACHINE_TEST(waits_at_barriers),
-		MACHINE_TEST(hashes),
-		MACHINE_TEST(divides),
-		MACHINE_TEST(minds_signs),
-		MACHINE_TEST(knows_three_dimensions),
-		MACHINE_TEST(says_that_there_are_no_floats),
-		MACHINE_TEST(names_what_it_does_not_know),
-		MACHINE_TEST(reports_faults),
-		MACHINE_TEST(keeps_to_its_lds),
-		MACHINE_TEST(refuses_what_is_beyond_the_limits),
-		MACHINE_TEST(ends_a_slice_of_what_never_ends),
-		cmocka_unit_test(computes_as_the_processor),
-		cmocka_unit_test(carries_as_the_processor),
-		cmocka_unit_test(moves_halves_of_two_pairs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,11 +26,10 @@ static unsigned int run(struct trial *trial, unsigned int count, const double se
 	return second;
 }
 
-static void the_faster_way_wins(void **state)
+UNIT_TEST(the_faster_way_wins)
 {
 	static const double cases[][TRIAL_WAYS] = { { 2, 1 }, { 1, 2 } };
 
-	(void)state;
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct trial trial;
 		unsigned int tried;
@@ -43,11 +42,10 @@ static void the_faster_way_wins(void **state)
 	}
 }
 
-static void few_bytes_do_not_count(void **state)
+UNIT_TEST(few_bytes_do_not_count)
 {
 	struct trial trial;
 
-	(void)state;
 	trial_init(&trial, true, 8);
 	assert_int_equal(run(&trial, MANY, (const double[]){ 2, 1 }, 4096), 0);
 	assert_int_equal(trial.begun, 0);
@@ -55,23 +53,11 @@ static void few_bytes_do_not_count(void **state)
 	trial_done(&trial);
 }
 
-static void without_use_the_first_way_is_taken(void **state)
+UNIT_TEST(without_use_the_first_way_is_taken)
 {
 	struct trial trial;
 
-	(void)state;
 	trial_init(&trial, false, 8);
 	assert_int_equal(run(&trial, MANY, (const double[]){ 2, 1 }, BYTES), 0);
 	trial_done(&trial);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(the_faster_way_wins),
-		UNIT_TEST(few_bytes_do_not_count),
-		UNIT_TEST(without_use_the_first_way_is_taken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

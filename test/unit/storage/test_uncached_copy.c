@@ -13,9 +13,8 @@ static unsigned char source[SIZE_MAX_TRIED + 64];
 /* The target of device memory is whole pages. */
 static _Alignas(4096) unsigned char target[4096];
 
-static void each_size_copies_its_bytes_only(void **state)
+UNIT_TEST(each_size_copies_its_bytes_only)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(source); i++)
 		source[i] = (unsigned char)(i * 7 + 1);
 	for (size_t size = 0; size <= SIZE_MAX_TRIED; size++) {
@@ -28,13 +27,4 @@ static void each_size_copies_its_bytes_only(void **state)
 		assert_int_equal(target[15], GUARD);
 		assert_int_equal(target[16 + size], GUARD);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNIT_TEST(each_size_copies_its_bytes_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

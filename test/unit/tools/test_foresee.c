@@ -93,11 +93,10 @@ static void *map_render(uint32_t minor)
 }
 
 /* Only the dump can tell whether it is that of a BO. */
-static void a_dmabuf_of_a_gpu_may_be_refused(void **state)
+TEST_WITH(a_dmabuf_of_a_gpu_may_be_refused, begin, end)
 {
 	int fd = open_device("dmabuf-7", O_RDWR);
 
-	(void)state;
 	assert_int_equal(foresee_child(), 0);
 	assert_logged("Warn  (amdgpu_plugin): process ",
 		      "may be refused: it is a dma-buf of an AMD GPU", "have the process close it");
@@ -106,11 +105,10 @@ static void a_dmabuf_of_a_gpu_may_be_refused(void **state)
 	assert_int_equal(unit_count_lines("may be refused"), 0);
 }
 
-static void gem_objects_are_foreseen(void **state)
+TEST_WITH(gem_objects_are_foreseen, begin, end)
 {
 	int fd = open_render(128, O_RDWR);
 
-	(void)state;
 	kernel.gem_objects = 1;
 	assert_int_equal(foresee_child(), -EOPNOTSUPP);
 	assert_logged("Error (amdgpu_plugin): process ", "renderD128 has GEM objects",
@@ -121,12 +119,11 @@ static void gem_objects_are_foreseen(void **state)
 }
 
 /* Linux before 7.2 would stop its queues when the copy is closed. */
-static void a_file_with_the_vm_of_a_running_process_is_not_copied(void **state)
+TEST_WITH(a_file_with_the_vm_of_a_running_process_is_not_copied, begin, end)
 {
 	int kfd = open_device("kfd-0", O_RDWR);
 	pid_t child = unit_start_sleeper();
 
-	(void)state;
 	(void)add_process(child);
 	kernel.num_open_renders = 1;
 	kernel.gem_objects = 1;
@@ -148,12 +145,11 @@ static void a_file_with_the_vm_of_a_running_process_is_not_copied(void **state)
 	(void)close(kfd);
 }
 
-static void a_mapping_without_kfd_is_foreseen(void **state)
+TEST_WITH(a_mapping_without_kfd_is_foreseen, begin, end)
 {
 	void *memory = map_render(128);
 	int fd;
 
-	(void)state;
 	assert_int_equal(foresee_child(), -EOPNOTSUPP);
 	assert_logged("Error (amdgpu_plugin): process ", "does not have /dev/kfd open",
 		      "have the process keep /dev/kfd open, or unmap the memory");
@@ -166,12 +162,11 @@ static void a_mapping_without_kfd_is_foreseen(void **state)
 }
 
 /* Sysfs says which process KFD knows, but not in another pid namespace. */
-static void an_inherited_kfd_file_is_foreseen(void **state)
+TEST_WITH(an_inherited_kfd_file_is_foreseen, begin, end)
 {
 	int fd = open_device("kfd-0", O_RDWR);
 	void *memory;
 
-	(void)state;
 	assert_int_equal(foresee_child(), 0);
 	assert_int_equal(unit_count_lines("may be refused: it has the open /dev/kfd"), 1);
 	memory = map_render(128);
@@ -185,11 +180,10 @@ static void an_inherited_kfd_file_is_foreseen(void **state)
 
 /* Worker processes of a job have its /dev/kfd, too. CRIU opens it in the process with the lowest
  * pid. */
-static void a_file_of_two_processes_must_be_that_of_the_first(void **state)
+TEST_WITH(a_file_of_two_processes_must_be_that_of_the_first, begin, end)
 {
 	int fd = open_device("kfd-0", O_RDWR);
 
-	(void)state;
 	for (size_t owner = 0; owner < 2; owner++) {
 		pid_t pids[2];
 		void *memory;
@@ -217,11 +211,10 @@ static int forbid_copies(long number)
 	return number == SYS_pidfd_getfd ? EPERM : 0;
 }
 
-static void files_that_cannot_be_compared_are_a_warning(void **state)
+TEST_WITH(files_that_cannot_be_compared_are_a_warning, begin, end)
 {
 	int fd = open_device("kfd-0", O_RDWR);
 
-	(void)state;
 	failing_syscall = forbid_copies;
 	assert_int_equal(foresee_child(), 0);
 	failing_syscall = NULL;
@@ -242,14 +235,13 @@ static void warn_on(const char *kernel_release)
 	topology_done(&topology);
 }
 
-static void kernels_that_save_no_control_stack_are_known_by_their_release(void **state)
+TEST_WITH(kernels_that_save_no_control_stack_are_known_by_their_release, begin, end)
 {
 	static const struct {
 		const char *release;
 		unsigned int gpus;
 	} cases[] = { { "7.1.12", 0 }, { "7.2.12-amd64", 8 }, { "7.3.0-rc7", 8 }, { "7.4.0", 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("%s\n", cases[i].release);
 		warn_on(cases[i].release);
@@ -259,16 +251,15 @@ static void kernels_that_save_no_control_stack_are_known_by_their_release(void *
 }
 
 /* Such a kernel has the areas for waves in BOs (Debian 13). */
-static void kernels_without_svm_do_not_refuse_queues(void **state)
+TEST_WITH(kernels_without_svm_do_not_refuse_queues, begin, end)
 {
-	(void)state;
 	kernel.lacks_svm = true;
 	warn_on("6.12.117+deb13-amd64");
 	assert_int_equal(unit_count_lines("a compute queue may be refused"), 0);
 }
 
 /* A rule of which nothing is said shows late. */
-static void late_rules_are_named_with_their_objects(void **state)
+TEST_WITH(late_rules_are_named_with_their_objects, begin, end)
 {
 	static const char *const late[] = { "a queue has no area for its waves",
 					    "a BO has an unknown kind",
@@ -279,7 +270,6 @@ static void late_rules_are_named_with_their_objects(void **state)
 					     "gfx11", "dma-buf of an AMD GPU" };
 	char all[16384] = "", text[512];
 
-	(void)state;
 	for (size_t i = 0; foresee_name_late(i, text, sizeof(text)); i++)
 		(void)snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s\n", text);
 	for (size_t i = 0; i < ARRAY_SIZE(late); i++)
@@ -288,12 +278,11 @@ static void late_rules_are_named_with_their_objects(void **state)
 		assert_null(strstr(all, early[i]));
 }
 
-static void a_driver_without_waves_is_foreseen(void **state)
+TEST_WITH(a_driver_without_waves_is_foreseen, begin, end)
 {
 	const struct options options = { 0 }, force = { .force = true };
 	struct topology topology;
 
-	(void)state;
 	unit_print("parameter-cwsr_enable", "0\n");
 	assert_int_equal(topology_read(TOPOLOGY_SYSFS, &topology), 0);
 	assert_int_equal(foresee_machine(&options, &topology), -EOPNOTSUPP);
@@ -301,29 +290,4 @@ static void a_driver_without_waves_is_foreseen(void **state)
 				"cwsr_enable=1", NULL));
 	assert_int_equal(foresee_machine(&force, &topology), 0);
 	topology_done(&topology);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			kernels_that_save_no_control_stack_are_known_by_their_release, begin, end),
-		cmocka_unit_test_setup_teardown(kernels_without_svm_do_not_refuse_queues, begin,
-						end),
-		cmocka_unit_test_setup_teardown(late_rules_are_named_with_their_objects, begin,
-						end),
-		cmocka_unit_test_setup_teardown(a_driver_without_waves_is_foreseen, begin, end),
-		cmocka_unit_test_setup_teardown(a_dmabuf_of_a_gpu_may_be_refused, begin, end),
-		cmocka_unit_test_setup_teardown(gem_objects_are_foreseen, begin, end),
-		cmocka_unit_test_setup_teardown(
-			a_file_with_the_vm_of_a_running_process_is_not_copied, begin, end),
-		cmocka_unit_test_setup_teardown(a_mapping_without_kfd_is_foreseen, begin, end),
-		cmocka_unit_test_setup_teardown(an_inherited_kfd_file_is_foreseen, begin, end),
-		cmocka_unit_test_setup_teardown(a_file_of_two_processes_must_be_that_of_the_first,
-						begin, end),
-		cmocka_unit_test_setup_teardown(files_that_cannot_be_compared_are_a_warning, begin,
-						end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
