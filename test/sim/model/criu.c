@@ -492,7 +492,7 @@ SIM_KFD_HANDLER(sim_kfd_criu)
 
 	(void)size;
 	if (io->op == KFD_CRIU_RESUME)
-		return sim_criu_resume(process->sim, io->pid);
+		return sim_criu_resume(io->pid);
 	sim_lock(&process->lock);
 	switch (io->op) {
 	case KFD_CRIU_PROCESS_INFO:

@@ -52,14 +52,11 @@ static int resume_process(struct sim_process *process)
 	return 0;
 }
 
-int sim_criu_resume(struct sim *sim, u32 pid)
+int sim_criu_resume(u32 pid)
 {
 	struct sim_process *process;
 	int ret;
 
-	if (sim->knobs.resume_fail)
-		return -(int)(sim->knobs.resume_fail < 0 ? -sim->knobs.resume_fail
-							 : sim->knobs.resume_fail);
 	process = sim_os_process_find(pid);
 	if (!process)
 		return -ESRCH;

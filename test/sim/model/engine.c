@@ -320,8 +320,6 @@ void sim_engine_evict(struct sim_pdd *pdd)
 			sim_engine_unmap(queue);
 	pdd->evicted++;
 	sim_unlock(&sim->engine_lock);
-	if (sim->knobs.evict_delay_ms)
-		sim_os_sleep_us((u32)sim->knobs.evict_delay_ms * 1000);
 }
 
 void sim_engine_restore(struct sim_pdd *pdd)

@@ -346,7 +346,7 @@ int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *args);
 /* Whether records of BOs end with a struct sim_priv_ipc. */
 bool sim_criu_has_ipc(const struct sim *sim);
 /* RESUME of another process, by its pid: -ESRCH. */
-int sim_criu_resume(struct sim *sim, u32 pid);
+int sim_criu_resume(u32 pid);
 /* The worker that RESUME starts: the queues run again. */
 void sim_criu_resume_work(struct sim_process *process);
 

@@ -8,6 +8,8 @@
 #define PASID_FIRST         0x8001u
 #define GPU_CLOCK_PERIOD_NS 10u
 #define VRAM_RESERVED_BYTES (64ull << 20) /* page tables and firmware of the real thing */
+/* GTT and user memory that KFD hands out to all processes together. */
+#define SYSTEM_BYTES (64ull << 30)
 
 static const char *const count_names[SIM_COUNTS] = {
 	[SIM_COUNT_BOS] = "bos",
@@ -35,7 +37,6 @@ static const struct sim_knobs default_knobs = {
 	.poison_vram = 1,
 	.fault_queries = 1,
 	.noretry = -1,
-	.system_mem_limit = 64ull << 30,
 };
 
 u64 sim_gpu_clock(void)
@@ -129,9 +130,7 @@ int sim_print_counts(struct sim *sim, u32 first, u32 end, char *text, u32 size)
 
 u64 sim_memory_vram_limit(const struct sim_gpu *gpu)
 {
-	u64 limit = gpu->sim->knobs.vram_limit;
-
-	return limit ? limit : gpu->vram_bytes - VRAM_RESERVED_BYTES;
+	return gpu->vram_bytes - VRAM_RESERVED_BYTES;
 }
 
 int sim_memory_charge(struct sim_gpu *gpu, bool vram, bool limited, u64 bytes)
@@ -151,9 +150,7 @@ int sim_memory_charge(struct sim_gpu *gpu, bool vram, bool limited, u64 bytes)
 		gpu->gtt_used += bytes;
 		ret = 0;
 	} else {
-		u64 limit = sim->knobs.system_mem_limit;
-
-		if (bytes <= limit && sim->system_used <= limit - bytes) {
+		if (bytes <= SYSTEM_BYTES && sim->system_used <= SYSTEM_BYTES - bytes) {
 			sim->system_used += bytes;
 			gpu->gtt_used += bytes;
 			ret = 0;

@@ -41,12 +41,8 @@ struct sim_knobs {
 	u64 bo_count_skew;
 	u64 bo_record_size;
 	u64 kfd_minor;
-	s64 resume_fail;
 	u64 list_handles;
 	u64 poison_vram;
-	u64 system_mem_limit;
-	u64 vram_limit;
-	u64 evict_delay_ms;
 	u64 skip_copies;
 	u64 one_xcc;
 	u64 one_mqd;

@@ -114,8 +114,6 @@ int native_resume_elsewhere(struct native *native, pid_t pid)
 	int fd, process, ret;
 
 	ret = sim_fault(&native->sim.faults, "kfd", "CRIU_RESUME");
-	if (ret == 0 && native->sim.knobs.resume_fail)
-		ret = -abs((int)native->sim.knobs.resume_fail);
 	if (ret < 0)
 		return ret;
 	process = (int)syscall(SYS_pidfd_open, pid, 0);
