@@ -144,6 +144,14 @@ static inline void free_set(struct set *set)
 	free(set);
 }
 
+static inline void free_set_at(struct set **set)
+{
+	if (*set)
+		free_set(*set);
+}
+
+#define _cleanup_set_ _cleanup_(free_set_at)
+
 /* Whether the image is exactly the length and the BOs one after the other. */
 static inline bool image_is_filled(const struct set *set)
 {

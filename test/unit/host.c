@@ -100,7 +100,7 @@ size_t unit_count_children(void)
 	assert_non_null(stream);
 	while ((entry = readdir(stream))) {
 		char path[300];
-		FILE *file;
+		_cleanup_fclose_ FILE *file = NULL;
 		int parent;
 
 		(void)snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
@@ -108,7 +108,6 @@ size_t unit_count_children(void)
 		if (!file)
 			continue;
 		count += fscanf(file, "%*d (%*[^)]) %*c %d", &parent) == 1 && parent == getpid();
-		(void)fclose(file);
 	}
 	(void)closedir(stream);
 	return count;
@@ -285,7 +284,7 @@ void unit_write(const char *path, const void *bytes, size_t size)
 void unit_print(const char *path, const char *format, ...)
 {
 	va_list arguments;
-	char *text;
+	_cleanup_free_ char *text = NULL;
 	int length;
 
 	va_start(arguments, format);
@@ -293,18 +292,22 @@ void unit_print(const char *path, const char *format, ...)
 	va_end(arguments);
 	assert_true(length >= 0);
 	unit_write(path, text, (size_t)length);
-	free(text);
+}
+
+void unit_free_kfd(CriuKfd **kfd)
+{
+	if (*kfd)
+		criu_kfd__free_unpacked(*kfd, NULL);
 }
 
 uint8_t *unit_read(const char *path, size_t *ret_size)
 {
-	FILE *file = fopen(unit_path("%s", path), "re");
+	_cleanup_fclose_ FILE *file = fopen(unit_path("%s", path), "re");
 	uint8_t *bytes = malloc(1 << 20);
 
 	assert_non_null(file);
 	assert_non_null(bytes);
 	*ret_size = fread(bytes, 1, 1 << 20, file);
-	(void)fclose(file);
 	return bytes;
 }
 

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "amdgpu_plugin_util.h"
+#include "criu-amdgpu.pb-c.h"
 #include "criu_stub.h"
 #include "tests.h"
 
@@ -87,6 +89,9 @@ void unit_print(const char *path, const char *format, ...) __attribute__((format
 /* Reads a whole file into memory that the caller frees. */
 uint8_t *unit_read(const char *path, size_t *ret_size);
 bool unit_exists(const char *path);
+
+void unit_free_kfd(CriuKfd **kfd);
+#define _cleanup_kfd_ _cleanup_(unit_free_kfd)
 
 /* Limits the size of files to @bytes until unit_unlimit_files(): writes fail with EFBIG, as on a
  * full disk with ENOSPC. */

@@ -66,14 +66,13 @@ static void read_machine(struct topology *topology)
  * must lack node 2, and the log must name it. */
 static void assert_node_2_is_ignored(void)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	read_machine(&topology);
 	assert_int_equal(topology.num_nodes, 2);
 	assert_non_null(topology_find_gpu(&topology, 0x11));
 	assert_null(topology_find_node(&topology, 2));
 	assert_logged("amdgpu_plugin", "node 2");
-	topology_done(&topology);
 }
 
 static void write_cpu_and_two_gpus(void)
@@ -93,18 +92,17 @@ UNIT_TEST(a_machine_without_kfd_has_no_topology)
 
 UNIT_TEST(a_topology_without_nodes_is_empty)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	read_machine(&topology);
 	assert_int_equal(topology.num_nodes, 0);
 	assert_int_equal(topology_count_gpus(&topology), 0);
-	topology_done(&topology);
 }
 
 /* Ignored nodes have positions, too. */
 UNIT_TEST(nodes_are_sorted_and_have_their_position_in_the_listing)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 	struct dirent *entry;
 	uint32_t position = 0;
 	DIR *stream;
@@ -131,7 +129,6 @@ UNIT_TEST(nodes_are_sorted_and_have_their_position_in_the_listing)
 	}
 	(void)closedir(stream);
 	assert_int_equal(position, 5);
-	topology_done(&topology);
 }
 
 /* Each property has a value of its own, so that the test notices a field with the wrong value. */
@@ -142,7 +139,7 @@ UNIT_TEST(nodes_are_sorted_and_have_their_position_in_the_listing)
 UNIT_TEST(each_property_is_read_by_its_name)
 {
 	const struct topology_node *node;
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 	char text[4096];
 	size_t used = 0;
 
@@ -161,12 +158,11 @@ UNIT_TEST(each_property_is_read_by_its_name)
 	TOPOLOGY_PROPERTIES(CHECK, CHECK)
 #undef CHECK
 	assert_int_equal(node->actual_gpu_id, 0x11);
-	topology_done(&topology);
 }
 
 UNIT_TEST(large_values_keep_all_bits)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	write_gpu(1, 0x11);
 	write_bank(1, 0, 1, 0xffffffffff000ULL);
@@ -178,12 +174,11 @@ UNIT_TEST(large_values_keep_all_bits)
 	assert_true(topology.nodes[0].hive_id == 1ULL << 63);
 	assert_int_equal(topology.nodes[0].capability, UINT32_MAX);
 	assert_true(topology.nodes[0].vram_size == 0xffffffffff000ULL);
-	topology_done(&topology);
 }
 
 UNIT_TEST(missing_properties_are_0_and_unknown_ones_are_ignored)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	write_gpu(1, 0x11);
 	unit_print("nodes/1/properties", "simd_count 8\nfrom_the_future 99999999999\n");
@@ -192,14 +187,13 @@ UNIT_TEST(missing_properties_are_0_and_unknown_ones_are_ignored)
 	assert_int_equal(topology.nodes[0].simd_count, 8);
 	assert_int_equal(topology.nodes[0].num_xcc, 0);
 	assert_int_equal(topology.nodes[0].num_gws, 0);
-	topology_done(&topology);
 }
 
 UNIT_TEST(nodes_are_in_ascending_order)
 {
 	static const unsigned int made[] = { 11, 2, 30, 0, 7, 100, 1 };
 	static const unsigned int expected[] = { 0, 1, 2, 7, 11, 30, 100 };
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
 		write_gpu(made[i], 0x100 + made[i]);
@@ -209,12 +203,11 @@ UNIT_TEST(nodes_are_in_ascending_order)
 		assert_int_equal(topology.nodes[i].node_id, expected[i]);
 		assert_int_equal(topology.nodes[i].gpu_id, 0x100 + expected[i]);
 	}
-	topology_done(&topology);
 }
 
 UNIT_TEST(only_numeric_names_are_nodes)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	write_gpu(1, 0x11);
 	unit_print("nodes/readme", "hello\n");
@@ -223,13 +216,12 @@ UNIT_TEST(only_numeric_names_are_nodes)
 	unit_print("nodes/99999999999999999999/gpu_id", "5\n");
 	read_machine(&topology);
 	assert_int_equal(topology.num_nodes, 1);
-	topology_done(&topology);
 }
 
 /* A device cgroup fails the read of gpu_id. A read of a directory fails on any file system. */
 UNIT_TEST(a_hidden_gpu_is_ignored)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	write_cpu_and_two_gpus();
 	write_link(1, 1, LINK_XGMI, 2, 15);
@@ -240,7 +232,6 @@ UNIT_TEST(a_hidden_gpu_is_ignored)
 	/* Links to the GPU remain, as in the kernel. */
 	read_machine(&topology);
 	assert_int_equal(topology_find_gpu(&topology, 0x11)->num_links, 2);
-	topology_done(&topology);
 }
 
 UNIT_TEST(a_node_without_gpu_id_is_ignored)
@@ -284,7 +275,7 @@ UNIT_TEST(a_gpu_without_banks_at_all_is_ignored)
 
 UNIT_TEST(the_vram_bank_is_found_among_others)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	write_gpu(1, 0x11);
 	write_bank(1, 0, 4, 65536);
@@ -293,7 +284,6 @@ UNIT_TEST(the_vram_bank_is_found_among_others)
 	read_machine(&topology);
 	assert_int_equal(topology.nodes[0].vram_size, 123 << 20);
 	assert_int_equal(topology.nodes[0].vram_public, 1);
-	topology_done(&topology);
 }
 
 UNIT_TEST(a_node_with_a_file_that_does_not_parse_is_ignored)
@@ -353,7 +343,7 @@ UNIT_TEST(a_node_without_properties_file_is_ignored)
 UNIT_TEST(a_node_with_a_binary_or_huge_file_is_ignored)
 {
 	const size_t size = 4 << 20;
-	char *huge = malloc(size);
+	_cleanup_free_ char *huge = malloc(size);
 
 	assert_non_null(huge);
 	write_cpu_and_two_gpus();
@@ -370,26 +360,24 @@ UNIT_TEST(a_node_with_a_binary_or_huge_file_is_ignored)
 	unit_write("nodes/2/gpu_id", huge, size);
 	unit_forget_lines();
 	assert_node_2_is_ignored();
-	free(huge);
 }
 
 /* All properties are 0. */
 UNIT_TEST(an_empty_properties_file_is_a_node_without_properties)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	write_gpu(1, 0x11);
 	unit_print("nodes/1/properties", "%s", "");
 	read_machine(&topology);
 	assert_int_equal(topology.num_nodes, 1);
 	assert_int_equal(topology.nodes[0].simd_count, 0);
-	topology_done(&topology);
 }
 
 UNIT_TEST(links_are_read_with_type_target_and_weight)
 {
 	const struct topology_node *node;
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	write_cpu_and_two_gpus();
 	write_link(1, 10, LINK_PCIE, 7, 40);
@@ -405,7 +393,6 @@ UNIT_TEST(links_are_read_with_type_target_and_weight)
 	assert_int_equal(node->links[1].node_to, 2);
 	assert_int_equal(node->links[1].weight, 15);
 	assert_int_equal(node->links[2].node_to, 7);
-	topology_done(&topology);
 }
 
 /* Linux stores the number of a partition in the bits of the function, AMD's drivers of 2024 in bits
@@ -423,7 +410,7 @@ UNIT_TEST(partitions_have_one_location_with_each_driver)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct topology topology;
+		_cleanup_(topology_done) struct topology topology = { 0 };
 
 		write_cpu(0);
 		write_gpu(1, 0x11);
@@ -431,13 +418,12 @@ UNIT_TEST(partitions_have_one_location_with_each_driver)
 			   cases[i].property);
 		read_machine(&topology);
 		assert_int_equal(topology.nodes[1].location_id, cases[i].location);
-		topology_done(&topology);
 	}
 }
 
 UNIT_TEST(a_memory_node_is_not_called_a_gpu)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	write_cpu(0);
 	unit_print("nodes/1/gpu_id", "0\n");
@@ -445,12 +431,11 @@ UNIT_TEST(a_memory_node_is_not_called_a_gpu)
 	read_machine(&topology);
 	assert_int_equal(topology.num_nodes, 1);
 	assert_logged("amdgpu_plugin", "ignoring node 1: it has no CPUs and no GPU");
-	topology_done(&topology);
 }
 
 UNIT_TEST(lookups_find_nodes_by_each_id)
 {
-	struct topology topology = { 0 };
+	_cleanup_(topology_done) struct topology topology = { 0 };
 	struct topology_node *node;
 
 	node = topology_add(&topology);
@@ -472,8 +457,6 @@ UNIT_TEST(lookups_find_nodes_by_each_id)
 	assert_null(topology_find_actual(&topology, 0));
 	assert_null(topology_find_minor(&topology, 0));
 	assert_null(topology_find_node(&topology, 3));
-	topology_done(&topology);
-	topology_done(&topology);
 }
 
 UNIT_TEST(captured_machines_are_read_completely)
@@ -494,7 +477,7 @@ UNIT_TEST(captured_machines_are_read_completely)
 
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
 		const struct topology_node *node;
-		struct topology topology;
+		_cleanup_(topology_done) struct topology topology = { 0 };
 		char path[128];
 
 		print_message("case %s\n", machines[i].name);
@@ -508,7 +491,6 @@ UNIT_TEST(captured_machines_are_read_completely)
 		assert_int_equal(node->num_links, machines[i].first_links);
 		assert_int_equal(node->device_id, 0x740f);
 		assert_true(node->vram_size == 68702699520);
-		topology_done(&topology);
 	}
 	assert_int_equal(unit_count_lines("left out"), 0);
 }

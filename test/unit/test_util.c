@@ -154,7 +154,7 @@ UNIT_TEST(reading_gives_all_bytes_or_an_error)
 UNIT_TEST(writing_moves_all_bytes_or_is_an_error)
 {
 	size_t size;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	int fd;
 
 	fd = open(unit_path("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -163,7 +163,6 @@ UNIT_TEST(writing_moves_all_bytes_or_is_an_error)
 	bytes = unit_read("file", &size);
 	assert_int_equal(size, 6);
 	assert_memory_equal(bytes, "\0\0abcd", 6);
-	free(bytes);
 	assert_int_equal(close(fd), 0);
 	assert_int_equal(pwrite_full(fd, "x", 1, 0), -EBADF);
 }
@@ -196,24 +195,22 @@ UNIT_TEST(duplicates_are_high_and_do_not_survive_exec)
 UNIT_TEST(moving_up_closes_the_old_number)
 {
 	int old = open("/dev/null", O_RDONLY);
-	int fd = old;
+	_cleanup_close_ int fd = old;
 
 	assert_int_equal(fd_move_up(&fd, 300), 0);
 	assert_true(fd >= 300);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(fcntl(old, F_GETFD), -1);
-	(void)close(fd);
 }
 
 UNIT_TEST(moving_up_beyond_the_limit_leaves_the_descriptor)
 {
 	int old = open("/dev/null", O_RDONLY);
-	int fd = old;
+	_cleanup_close_ int fd = old;
 
 	assert_true(fd_move_up(&fd, 1 << 30) < 0);
 	assert_int_equal(fd, old);
 	assert_true(fcntl(fd, F_GETFD) >= 0);
-	(void)close(fd);
 }
 
 /* A child changes its own limit, so that other tests keep theirs. */

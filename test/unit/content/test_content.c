@@ -75,7 +75,7 @@ TEST(every_byte_is_saved_and_loaded_for_all_sizes)
 			.skip_zeros = true,
 			.checksum = true,
 		};
-		struct set *set;
+		_cleanup_set_ struct set *set = NULL;
 
 		print_message("case %zu, %llu bytes of memory\n", i / ARRAY_SIZE(staging_cases),
 			      (unsigned long long)some.staging_bytes);
@@ -89,7 +89,6 @@ TEST(every_byte_is_saved_and_loaded_for_all_sizes)
 		write_image(set);
 		assert_int_equal(content_load(&set->job, 1, &some), 0);
 		assert_true(bos_are_filled(set));
-		free_set(set);
 	}
 }
 
@@ -123,7 +122,7 @@ int getpagesize(void)
 
 TEST(staging_memory_has_whole_pages_of_the_kernel)
 {
-	struct set *set = make_set((const uint64_t[]){ PAGE, 0 });
+	_cleanup_set_ struct set *set = make_set((const uint64_t[]){ PAGE, 0 });
 
 	fill(set);
 	page_size = 16 * PAGE;
@@ -131,12 +130,11 @@ TEST(staging_memory_has_whole_pages_of_the_kernel)
 	assert_int_equal(gpu.last_user_memory_size % (size_t)page_size, 0);
 	assert_true(image_is_filled(set));
 	page_size = PAGE;
-	free_set(set);
 }
 
 TEST(staging_memory_is_bounded_for_all_bos)
 {
-	struct set *set = make_set((const uint64_t[]){ 20 * MIB, 20 * MIB, 0 });
+	_cleanup_set_ struct set *set = make_set((const uint64_t[]){ 20 * MIB, 20 * MIB, 0 });
 
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_in_range(gpu.user_memory, PAGE, settings.staging_bytes);
@@ -149,7 +147,6 @@ TEST(staging_memory_is_bounded_for_all_bos)
 		0);
 	/* A page, and the page before and after it. */
 	assert_in_range(gpu.user_memory, PAGE, 2 * 3 * PAGE);
-	free_set(set);
 }
 
 TEST(no_staging_memory_stays_mapped)
@@ -174,7 +171,7 @@ TEST(no_staging_memory_stays_mapped)
 
 TEST(many_small_bos_take_few_submissions)
 {
-	struct set *set = new_set(0);
+	_cleanup_set_ struct set *set = new_set(0);
 
 	for (unsigned int i = 0; i < 2000; i++)
 		add(set, PAGE);
@@ -186,7 +183,6 @@ TEST(many_small_bos_take_few_submissions)
 	assert_true(image_is_filled(set));
 	/* Eight MiB in slots of one MiB. */
 	assert_in_range(gpu.submissions, 1, 16);
-	free_set(set);
 }
 
 TEST(eight_gpus_are_copied_at_the_same_time)
@@ -242,7 +238,7 @@ TEST(a_full_disk_fails_the_save)
 	static const uint64_t room[] = { 0, 8, 100, PAGE, 70000 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
-		struct set *set = make_set(size_cases[7]);
+		_cleanup_set_ struct set *set = make_set(size_cases[7]);
 		struct stat stat;
 		int ret;
 
@@ -255,7 +251,6 @@ TEST(a_full_disk_fails_the_save)
 		disk = (struct disk){ 0 };
 		assert_int_equal(ret, -EFBIG);
 		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
-		free_set(set);
 	}
 }
 
@@ -264,7 +259,7 @@ TEST(a_short_image_fails_the_load)
 	static const uint64_t missing[] = { 1, PAGE, 2 * MIB };
 
 	for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
-		struct set *set = make_set(size_cases[7]);
+		_cleanup_set_ struct set *set = make_set(size_cases[7]);
 		off_t size = (off_t)(HEADER + content_size(set->bos, set->num_bos) - missing[i]);
 
 		write_image(set);
@@ -272,25 +267,23 @@ TEST(a_short_image_fails_the_load)
 		unit_forget_lines();
 		assert_int_equal(content_load(&set->job, 1, &settings), -EIO);
 		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
-		free_set(set);
 	}
 }
 
 TEST(a_dmabuf_smaller_than_its_bo_is_refused_by_index)
 {
-	struct set *set = make_set((const uint64_t[]){ PAGE, 2 * PAGE, PAGE, 0 });
+	_cleanup_set_ struct set *set = make_set((const uint64_t[]){ PAGE, 2 * PAGE, PAGE, 0 });
 
 	(void)close(set->bos[1].dmabuf_fd);
 	set->bos[1].dmabuf_fd = new_dmabuf(set->number, PAGE);
 	assert_int_equal(content_save(&set->job, 1, &settings), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 1 of 3");
-	free_set(set);
 }
 
 TEST(an_engine_that_hangs_times_out)
 {
 	const struct content_settings impatient = { .staging_bytes = 1 << 20, .copy_timeout_s = 1 };
-	struct set *set = make_set(size_cases[7]);
+	_cleanup_set_ struct set *set = make_set(size_cases[7]);
 
 	sim_write("fence_hang", "1");
 	assert_int_equal(content_save(&set->job, 1, &impatient), -ETIME);
@@ -298,33 +291,30 @@ TEST(an_engine_that_hangs_times_out)
 	/* The kernel's clock may differ from the clock of the task, so the kernel gets no time. */
 	assert_true(gpu.time_is_absolute);
 	assert_int_equal(gpu.timeout_ns, 0);
-	free_set(set);
 }
 
 /* The process may have been stopped before it polls. */
 TEST(a_copy_that_has_ended_does_not_time_out)
 {
 	const struct content_settings hurried = { .staging_bytes = 1 << 20, .copy_timeout_s = 0 };
-	struct set *set = make_set(size_cases[7]);
+	_cleanup_set_ struct set *set = make_set(size_cases[7]);
 
 	gpu.ends_before_poll = true;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &hurried), 0);
 	assert_true(image_is_filled(set));
-	free_set(set);
 }
 
 /* The thread of the next copy polls first, and starts the timer. */
 TEST(a_copy_may_be_polled_before_its_submission_returns)
 {
-	struct set *set = make_set(size_cases[7]);
+	_cleanup_set_ struct set *set = make_set(size_cases[7]);
 
 	gpu.rings = 0x1;
 	gpu.polls_before_return = true;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_true(image_is_filled(set));
-	free_set(set);
 }
 
 /* The fence of a job that faulted signals too. */
@@ -334,44 +324,40 @@ TEST(a_reset_of_the_gpu_fails_the_copy)
 	static const uint32_t flags[] = { 1, 2, 0x20 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
-		struct set *set = make_set(size_cases[1]);
+		_cleanup_set_ struct set *set = make_set(size_cases[1]);
 
 		gpu.context_flags = flags[i];
 		assert_int_equal(content_save(&set->job, 1, &settings), -EIO);
 		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100");
-		free_set(set);
 	}
 }
 
 /* RAS_CE, an error that the GPU has corrected, and RAS_UE, which may be of the past. */
 TEST(memory_errors_that_a_context_reports_do_not)
 {
-	struct set *set = make_set(size_cases[1]);
+	_cleanup_set_ struct set *set = make_set(size_cases[1]);
 
 	gpu.context_flags = 8 | 0x10;
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
-	free_set(set);
 }
 
 TEST(a_page_fault_of_a_copy_fails_the_transfer)
 {
-	struct set *set = make_set(size_cases[1]);
+	_cleanup_set_ struct set *set = make_set(size_cases[1]);
 
 	gpu.had_page_fault = true;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EFAULT);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "page fault");
 	gpu.is_old = true;
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
-	free_set(set);
 }
 
 TEST(the_handle_of_another_gpu_is_refused)
 {
-	struct set *set = make_set(size_cases[1]);
+	_cleanup_set_ struct set *set = make_set(size_cases[1]);
 
 	gpu.is_another = true;
 	assert_int_equal(content_save(&set->job, 1, &settings), -ENODEV);
-	free_set(set);
 }
 
 /* Redirects libdrm's list of names to the test's directory. */
@@ -411,7 +397,7 @@ TEST(libdrm_reads_no_endless_list_of_names)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *path = unit_path("amdgpu.ids"), *target = cases[i].target;
-		struct set *set = make_set((const uint64_t[]){ PAGE, 0 });
+		_cleanup_set_ struct set *set = make_set((const uint64_t[]){ PAGE, 0 });
 
 		print_message("case %s\n", cases[i].name);
 		unit_forget_lines();
@@ -426,16 +412,14 @@ TEST(libdrm_reads_no_endless_list_of_names)
 			assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "amdgpu.ids");
 		assert_int_equal(gpu.calls > 0, !cases[i].ret);
 		(void)unlink(path);
-		free_set(set);
 	}
 }
 
 TEST(an_unknown_family_is_refused)
 {
-	struct set *set = make_set(size_cases[1]);
+	_cleanup_set_ struct set *set = make_set(size_cases[1]);
 
 	gpu.family = 160;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EOPNOTSUPP);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "copy engine");
-	free_set(set);
 }

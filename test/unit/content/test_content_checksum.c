@@ -47,7 +47,7 @@ TEST(checksums_cover_the_contents)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(staging); i++) {
 		struct content_settings some = with_staging(staging[i]);
-		struct set *set = make_set(mixed);
+		_cleanup_set_ struct set *set = make_set(mixed);
 		uint64_t sums[8] = { 0 }, all;
 
 		fill(set);
@@ -62,7 +62,6 @@ TEST(checksums_cover_the_contents)
 		}
 		assert_int_equal(checksum_of_job(&set->job, &all), 0);
 		assert_int_equal(all, XXH3_64bits(sums, set->num_bos * sizeof(*sums)));
-		free_set(set);
 	}
 }
 
@@ -95,7 +94,7 @@ TEST(pages_that_changed_places_have_another_sum)
 TEST(checksums_are_off_by_option)
 {
 	struct content_settings plain = settings;
-	struct set *set = make_set(mixed);
+	_cleanup_set_ struct set *set = make_set(mixed);
 
 	plain.checksum = false;
 	fill(set);
@@ -106,14 +105,13 @@ TEST(checksums_are_off_by_option)
 	unit_forget_lines();
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "GPU 0x0100", "not verified");
-	free_set(set);
 }
 
 TEST(checksums_are_compared)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(staging); i++) {
 		struct content_settings some = with_staging(staging[i]);
-		struct set *set = make_set(mixed);
+		_cleanup_set_ struct set *set = make_set(mixed);
 
 		print_message("case %zu\n", i);
 		fill(set);
@@ -125,7 +123,6 @@ TEST(checksums_are_compared)
 		set->bos[5].checksum ^= 1;
 		assert_int_equal(content_load(&set->job, 1, &some), -EBADMSG);
 		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 5 of 6");
-		free_set(set);
 	}
 }
 
@@ -146,7 +143,7 @@ TEST(a_changed_byte_is_detected)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint64_t offset = cases[i].offset;
-		struct set *set = make_set(mixed);
+		_cleanup_set_ struct set *set = make_set(mixed);
 
 		print_message("case byte %llu\n", (unsigned long long)offset);
 		fill(set);
@@ -156,7 +153,6 @@ TEST(a_changed_byte_is_detected)
 		unit_forget_lines();
 		assert_int_equal(content_load(&set->job, 1, &settings), -EBADMSG);
 		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", cases[i].bo);
-		free_set(set);
 	}
 }
 
@@ -164,7 +160,7 @@ TEST(a_changed_byte_is_detected)
 TEST(a_changed_byte_is_detected_in_each_page)
 {
 	struct content_settings some = with_staging(20 * PAGE);
-	struct set *set = make_set((const uint64_t[]){ 11 * PAGE, PAGE, 0 });
+	_cleanup_set_ struct set *set = make_set((const uint64_t[]){ 11 * PAGE, PAGE, 0 });
 
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &some), 0);
@@ -178,7 +174,6 @@ TEST(a_changed_byte_is_detected_in_each_page)
 		change_byte(set, offset);
 	}
 	assert_int_equal(content_load(&set->job, 1, &some), 0);
-	free_set(set);
 }
 
 /* One GPU with one BO, whose checksums are valid. Whether a load compares them. */

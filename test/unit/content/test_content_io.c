@@ -143,7 +143,7 @@ static uint64_t disk_bytes(const struct set *set)
 
 TEST(files_on_a_disk_hold_the_same_bytes)
 {
-	struct set *set = make_disk_set(mixed);
+	_cleanup_set_ struct set *set = make_disk_set(mixed);
 
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
@@ -154,13 +154,12 @@ TEST(files_on_a_disk_hold_the_same_bytes)
 	write_uncached(set);
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_true(bos_are_filled(set));
-	free_set(set);
 }
 
 /* Some file systems accept O_DIRECT at open() and refuse the access. */
 TEST(a_file_system_without_direct_access_gets_buffered_access)
 {
-	struct set *set = make_disk_set(mixed);
+	_cleanup_set_ struct set *set = make_disk_set(mixed);
 
 	files.no_direct = true;
 	fill(set);
@@ -172,7 +171,6 @@ TEST(a_file_system_without_direct_access_gets_buffered_access)
 	write_uncached(set);
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_true(bos_are_filled(set));
-	free_set(set);
 }
 
 /* Sets @size bytes of BO @bo at @offset to zero. */
@@ -209,7 +207,7 @@ static struct set *make_half_zero_set(void)
 
 TEST(zeros_become_holes)
 {
-	struct set *set = make_half_zero_set();
+	_cleanup_set_ struct set *set = make_half_zero_set();
 
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_int_equal(lseek(set->job.image_fd, 0, SEEK_END), image_size(set));
@@ -218,24 +216,22 @@ TEST(zeros_become_holes)
 	check_image_word(set, HEADER + 2 * MIB, 0);
 	check_image_word(set, HEADER + 18 * MIB, pattern(2, 0));
 	check_image_word(set, HEADER + 24 * MIB - 8, 0);
-	free_set(set);
 }
 
 TEST(holes_are_off_by_option)
 {
 	struct content_settings plain = settings;
-	struct set *set = make_half_zero_set();
+	_cleanup_set_ struct set *set = make_half_zero_set();
 
 	plain.skip_zeros = false;
 	assert_int_equal(content_save(&set->job, 1, &plain), 0);
 	assert_true(disk_bytes(set) >= image_size(set));
-	free_set(set);
 }
 
 /* New BOs of a restore may hold any bytes. */
 TEST(holes_are_loaded_as_zeros)
 {
-	struct set *set = make_half_zero_set();
+	_cleanup_set_ struct set *set = make_half_zero_set();
 
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	fill(set);
@@ -249,7 +245,6 @@ TEST(holes_are_loaded_as_zeros)
 			assert_int_equal(words[at], 0);
 		(void)munmap(words, set->bos[i].size);
 	}
-	free_set(set);
 }
 
 /* "cp --sparse=always" makes such holes on file systems with blocks of 1 KiB. */
@@ -258,7 +253,7 @@ TEST(holes_that_end_within_a_page_are_loaded)
 	static const off_t blocks[] = { 512, 1024, 2048, 4096 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++) {
-		struct set *set = make_half_zero_set();
+		_cleanup_set_ struct set *set = make_half_zero_set();
 
 		print_message("case %lld\n", (long long)blocks[i]);
 		/* At the end of a hole of whole pages, and between data. */
@@ -272,7 +267,6 @@ TEST(holes_that_end_within_a_page_are_loaded)
 		assert_int_equal(content_load(&set->job, 1, &settings), 0);
 		(void)alarm(0);
 		files.hole_block = 0;
-		free_set(set);
 	}
 }
 
@@ -293,7 +287,7 @@ static const int errors[] = { EIO, ENOSPC, EINTR, EDQUOT };
 TEST(each_error_at_each_offset_fails_the_save)
 {
 	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(errors); i++) {
-		struct set *set = make_disk_set(mixed);
+		_cleanup_set_ struct set *set = make_disk_set(mixed);
 		size_t fds = unit_count_fds();
 
 		fill(set);
@@ -314,14 +308,13 @@ TEST(each_error_at_each_offset_fails_the_save)
 		}
 		assert_false(files.armed);
 		assert_int_equal(unit_count_fds(), fds);
-		free_set(set);
 	}
 }
 
 TEST(each_error_at_each_offset_fails_the_load)
 {
 	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(errors); i++) {
-		struct set *set = make_disk_set(mixed);
+		_cleanup_set_ struct set *set = make_disk_set(mixed);
 
 		write_uncached(set);
 		files.at = offset_case(set, i / ARRAY_SIZE(errors));
@@ -339,7 +332,6 @@ TEST(each_error_at_each_offset_fails_the_load)
 				      strerror(files.error));
 		}
 		assert_false(files.armed);
-		free_set(set);
 	}
 }
 
@@ -349,7 +341,7 @@ TEST(short_reads_and_writes_are_continued)
 	static const size_t parts[] = { 1, 100, 512, PAGE };
 
 	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(parts); i++) {
-		struct set *set = make_disk_set(mixed);
+		_cleanup_set_ struct set *set = make_disk_set(mixed);
 
 		fill(set);
 		files.at = offset_case(set, i / ARRAY_SIZE(parts));
@@ -363,43 +355,39 @@ TEST(short_reads_and_writes_are_continued)
 		files.armed = true;
 		assert_int_equal(content_load(&set->job, 1, &settings), 0);
 		assert_false(files.armed);
-		free_set(set);
 	}
 }
 
 TEST(a_full_disk_is_an_error_before_the_first_copy)
 {
-	struct set *set = make_disk_set(mixed);
+	_cleanup_set_ struct set *set = make_disk_set(mixed);
 
 	files.fallocate_error = ENOSPC;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), -ENOSPC);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "room", strerror(ENOSPC));
 	assert_int_equal(gpu.submissions, 0);
-	free_set(set);
 }
 
 TEST(a_file_system_that_cannot_reserve_space_works)
 {
-	struct set *set = make_disk_set(mixed);
+	_cleanup_set_ struct set *set = make_disk_set(mixed);
 
 	files.fallocate_error = EOPNOTSUPP;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_true(image_is_filled(set));
-	free_set(set);
 }
 
 /* The device may report an error after the last write. */
 TEST(an_error_of_fdatasync_fails_the_save)
 {
-	struct set *set = make_disk_set(mixed);
+	_cleanup_set_ struct set *set = make_disk_set(mixed);
 
 	files.fdatasync_error = EIO;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), -EIO);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 5 of 6", "write to the image");
-	free_set(set);
 }
 
 TEST(bos_need_not_be_whole_pages)
@@ -408,7 +396,7 @@ TEST(bos_need_not_be_whole_pages)
 	struct content_settings tiny = settings;
 
 	for (unsigned int i = 0; i < 2; i++) {
-		struct set *set = make_set(sizes);
+		_cleanup_set_ struct set *set = make_set(sizes);
 
 		tiny.staging_bytes = i ? PAGE : MIB;
 		fill(set);
@@ -422,14 +410,13 @@ TEST(bos_need_not_be_whole_pages)
 		}
 		assert_int_equal(content_load(&set->job, 1, &tiny), 0);
 		assert_true(bos_are_filled(set));
-		free_set(set);
 	}
 }
 
 /* On file systems that do not need aligned memory, as tmpfs. */
 TEST(contents_have_the_same_place_in_pages_of_bos_and_slots)
 {
-	struct set *set = make_set(mixed);
+	_cleanup_set_ struct set *set = make_set(mixed);
 
 	gpu.counts_copies = true;
 	fill(set);
@@ -438,24 +425,22 @@ TEST(contents_have_the_same_place_in_pages_of_bos_and_slots)
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_true(gpu.copies >= 2 * set->num_bos);
 	assert_int_equal(gpu.unaligned_copies, 0);
-	free_set(set);
 }
 
 TEST(large_bos_have_gpu_addresses_of_huge_pages)
 {
-	struct set *set = make_set(
+	_cleanup_set_ struct set *set = make_set(
 		(const uint64_t[]){ PAGE, 2 * MIB, PAGE, 4 * MIB + PAGE, 3 * PAGE, 2 * MIB, 0 });
 
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_true(image_is_filled(set));
 	assert_int_equal(gpu.small_page_addresses, 0);
-	free_set(set);
 }
 
 TEST(slots_are_distributed_over_the_rings)
 {
-	struct set *set = make_set(mixed);
+	_cleanup_set_ struct set *set = make_set(mixed);
 	struct sdma_bo bo;
 	struct sdma *engine;
 
@@ -476,17 +461,15 @@ TEST(slots_are_distributed_over_the_rings)
 	assert_int_equal(gpu.ring_submissions[3], 2);
 	sdma_bo_release(&bo);
 	sdma_close(engine);
-	free_set(set);
 }
 
 TEST(a_gpu_without_a_ring_is_an_error)
 {
-	struct set *set = make_set(mixed);
+	_cleanup_set_ struct set *set = make_set(mixed);
 
 	gpu.rings = 0;
 	assert_int_equal(content_save(&set->job, 1, &settings), -ENODATA);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "copy engine");
-	free_set(set);
 }
 
 static void end_hang(const char *line)
@@ -499,12 +482,11 @@ static void end_hang(const char *line)
 TEST(a_long_copy_logs_its_progress)
 {
 	struct content_settings patient = settings;
-	struct set *set = make_set(mixed);
+	_cleanup_set_ struct set *set = make_set(mixed);
 
 	sim_write("fence_hang", "1");
 	patient.copy_timeout_s = 120;
 	unit_criu()->printed = end_hang;
 	assert_int_equal(content_save(&set->job, 1, &patient), 0);
 	assert_logged("GPU 0x0100: saved 0 of 3 MiB", "limited by");
-	free_set(set);
 }

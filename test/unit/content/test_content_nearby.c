@@ -91,18 +91,17 @@ static struct set *save_set_for_both_ways(void)
 
 TEST(both_ways_are_tried_and_read_the_same_bytes)
 {
-	struct set *set = save_set_for_both_ways();
+	_cleanup_set_ struct set *set = save_set_for_both_ways();
 
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_true(bos_are_filled(set));
 	assert_in_range(reads.whole, TRIED, 265 - TRIED);
 	assert_in_range(reads.in_parts, TRIED, 265 - TRIED);
-	free_set(set);
 }
 
 TEST(the_faster_way_reads_the_rest)
 {
-	struct set *set = save_set_for_both_ways();
+	_cleanup_set_ struct set *set = save_set_for_both_ways();
 
 	reads.whole_is_slow = true;
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
@@ -115,7 +114,6 @@ TEST(the_faster_way_reads_the_rest)
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_true(reads.whole > reads.in_parts);
 	assert_true(bos_are_filled(set));
-	free_set(set);
 }
 
 /* Byte @at of range @range, whose contents are HEADER bytes after its offset in the file. */
@@ -134,12 +132,11 @@ static void detect_change(struct set *set, unsigned int range, uint64_t at, bool
 /* In each part of a range of the first turn, and of one of the second turn. */
 TEST(a_changed_byte_is_detected_in_each_way)
 {
-	struct set *set = save_set_for_both_ways();
+	_cleanup_set_ struct set *set = save_set_for_both_ways();
 
 	for (uint64_t part = 0; part < 4; part++) {
 		detect_change(set, 16, part * (64 << 10) + 97 * part, false);
 		detect_change(set, 48, part * (64 << 10) + 97 * part, true);
 	}
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
-	free_set(set);
 }

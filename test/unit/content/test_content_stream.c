@@ -68,7 +68,7 @@ static int save_to_stream(struct set *set, struct peer *peer, size_t limit)
 
 TEST(streams_are_written_in_order)
 {
-	struct set *set = make_set(mixed);
+	_cleanup_set_ struct set *set = make_set(mixed);
 	struct peer peer;
 	uint64_t length = image_size(set) - HEADER, at = HEADER;
 
@@ -82,7 +82,6 @@ TEST(streams_are_written_in_order)
 	}
 	assert_true(set->job.has_checksums);
 	free(peer.bytes);
-	free_set(set);
 }
 
 /* No SIGPIPE ends the writer. */
@@ -91,14 +90,13 @@ TEST(a_stream_without_a_reader_is_an_error)
 	static const size_t limits[] = { 0, 1, 4 * PAGE, MIB };
 
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
-		struct set *set = make_set(mixed);
+		_cleanup_set_ struct set *set = make_set(mixed);
 		struct peer peer;
 
 		fill(set);
 		assert_int_equal(save_to_stream(set, &peer, limits[i]), -EPIPE);
 		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
 		free(peer.bytes);
-		free_set(set);
 	}
 }
 
@@ -126,11 +124,10 @@ static int load_from_stream(struct set *set, size_t size)
 
 TEST(streams_are_read_in_order)
 {
-	struct set *set = make_set(mixed);
+	_cleanup_set_ struct set *set = make_set(mixed);
 
 	assert_int_equal(load_from_stream(set, image_size(set) - HEADER), 0);
 	assert_true(bos_are_filled(set));
-	free_set(set);
 }
 
 TEST(a_stream_that_ends_early_fails_the_load)
@@ -138,12 +135,11 @@ TEST(a_stream_that_ends_early_fails_the_load)
 	static const size_t missing[] = { 1, PAGE, MIB, 3 * MIB };
 
 	for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
-		struct set *set = make_set(mixed);
+		_cleanup_set_ struct set *set = make_set(mixed);
 
 		unit_forget_lines();
 		assert_int_equal(load_from_stream(set, image_size(set) - HEADER - missing[i]),
 				 -EIO);
 		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
-		free_set(set);
 	}
 }

@@ -59,8 +59,8 @@ static int begin(void **state)
 
 TEST(without_threads_the_caller_copies_one_gpu_after_the_other)
 {
-	struct set *a = make_set((const uint64_t[]){ 3 * PAGE, PAGE, 7 * PAGE, 0 }),
-		   *b = make_set((const uint64_t[]){ MIB, 0 });
+	_cleanup_set_ struct set *a = make_set((const uint64_t[]){ 3 * PAGE, PAGE, 7 * PAGE, 0 }),
+				 *b = make_set((const uint64_t[]){ MIB, 0 });
 	struct content_job jobs[2] = { a->job, b->job };
 
 	fill(a);
@@ -73,19 +73,16 @@ TEST(without_threads_the_caller_copies_one_gpu_after_the_other)
 	assert_true(image_is_filled(a));
 	assert_true(image_is_filled(b));
 	assert_logged("Warn  (amdgpu_plugin): ", "cannot start more threads", "2 of 2 GPUs");
-	free_set(b);
-	free_set(a);
 }
 
 /* The thread ends before pthread_create() returns. */
 TEST(the_error_of_a_short_thread_is_reported)
 {
-	struct set *set = make_set((const uint64_t[]){ 3 * PAGE, PAGE, 7 * PAGE, 0 });
+	_cleanup_set_ struct set *set = make_set((const uint64_t[]){ 3 * PAGE, PAGE, 7 * PAGE, 0 });
 
 	threads.returns_after_the_end = true;
 	gpu.fail_at = 1;
 	gpu.fail_errno = EACCES;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EACCES);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", strerror(EACCES));
-	free_set(set);
 }

@@ -35,7 +35,7 @@ static size_t size_of_mapping(const void *address)
 	unsigned long begin, end;
 	size_t size = 0;
 	char line[512];
-	FILE *file = fopen("/proc/self/maps", "re");
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/maps", "re");
 
 	assert_non_null(file);
 	while (!size && fgets(line, sizeof(line), file)) {
@@ -43,7 +43,6 @@ static size_t size_of_mapping(const void *address)
 		    (!address || (at >= begin && at < end)))
 			size = end - begin;
 	}
-	(void)fclose(file);
 	return size;
 }
 
@@ -123,37 +122,34 @@ static struct set *save_set(const uint64_t *sizes, bool one_is_slow)
 
 TEST(both_ways_are_tried)
 {
-	struct set *set = save_set(many_ranges, false);
+	_cleanup_set_ struct set *set = save_set(many_ranges, false);
 
 	assert_true(calls.populated >= 16);
 	assert_true(calls.written >= 16);
 	assert_true(image_is_filled(set));
-	free_set(set);
 }
 
 /* With few processors, or with many images, the others have enough to do. */
 TEST(few_processors_write)
 {
-	struct set *set;
+	_cleanup_set_ struct set *set = NULL;
 
 	processors = 3;
 	set = save_set(many_ranges, false);
 	assert_int_equal(calls.populated, 0);
 	assert_true(image_is_filled(set));
-	free_set(set);
 }
 
 /* Threads that wait for the kernel's lock of the file would use the processors. */
 TEST(few_processors_write_one_at_a_time)
 {
-	struct set *set;
+	_cleanup_set_ struct set *set = NULL;
 
 	processors = 3;
 	calls.writes_take_long = true;
 	set = save_set(many_ranges, false);
 	assert_true(calls.written >= 64);
 	assert_int_equal(calls.most_writers, 1);
-	free_set(set);
 }
 
 /* The slots of a load with 8 MiB of staging memory, while @running GPUs of other runs are copied.
@@ -175,23 +171,21 @@ static void load_beside(struct set *set, unsigned int running, const char *slots
 
 TEST(gpus_of_other_runs_share_the_processors)
 {
-	struct set *set;
+	_cleanup_set_ struct set *set = NULL;
 
 	processors = 16;
 	set = save_set(many_ranges, false);
 	load_beside(set, 0, "12 slots of 680 KiB");
 	load_beside(set, 7, "4 slots of 1024 KiB");
-	free_set(set);
 }
 
 TEST(an_unknown_number_of_processors_is_a_large_one)
 {
-	struct set *set;
+	_cleanup_set_ struct set *set = NULL;
 
 	processors = 0;
 	set = save_set(many_ranges, false);
 	assert_true(calls.populated >= 16);
-	free_set(set);
 }
 
 /* Eight ranges of 248 KiB, and a trial tries pwrite() in its first eight. */
@@ -225,25 +219,23 @@ TEST(images_share_a_trial)
 /* Threads wait while one of them maps the file, so they share mappings of many ranges. */
 TEST(threads_share_mappings)
 {
-	struct set *set = save_set(many_ranges, false);
+	_cleanup_set_ struct set *set = save_set(many_ranges, false);
 
 	assert_true(calls.populated >= 16);
 	assert_int_equal(calls.small, 0);
 	assert_int_equal(size_of_mapping(NULL), 0);
-	free_set(set);
 }
 
 TEST(a_slow_thread_keeps_its_mapping)
 {
 	static const uint64_t sizes[] = { 80 * MIB, 0 };
-	struct set *set = save_set(sizes, true);
+	_cleanup_set_ struct set *set = save_set(sizes, true);
 
 	/* The trial may choose pwrite() in spite of that. Then no thread needed the mapping of the
 	 * slow one, and this test proves nothing. */
 	if (calls.populated < MANY_PARTS)
 		print_message("pwrite() was faster\n");
 	assert_true(image_is_filled(set));
-	free_set(set);
 }
 
 TEST(a_file_that_cannot_be_mapped_is_written)
@@ -251,7 +243,7 @@ TEST(a_file_that_cannot_be_mapped_is_written)
 	static const int errors[] = { EINVAL, EFAULT, ENOMEM };
 
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
-		struct set *set = make_set(many_ranges);
+		_cleanup_set_ struct set *set = make_set(many_ranges);
 
 		fill(set);
 		calls.populated = 0;
@@ -260,7 +252,6 @@ TEST(a_file_that_cannot_be_mapped_is_written)
 		/* At most once in each thread. */
 		assert_in_range(calls.populated, 1, 8);
 		assert_true(image_is_filled(set));
-		free_set(set);
 	}
 }
 

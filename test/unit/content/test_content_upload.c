@@ -82,7 +82,7 @@ static struct set *make_uploaded_set(const uint64_t *sizes)
 
 TEST(all_bytes_arrive_in_order)
 {
-	struct set *set = make_uploaded_set(mixed);
+	_cleanup_set_ struct set *set = make_uploaded_set(mixed);
 
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
@@ -90,15 +90,14 @@ TEST(all_bytes_arrive_in_order)
 	assert_int_equal(upload.arrived, image_size(set));
 	assert_true(image_is_filled(set));
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
-	free_set(set);
 }
 
 /* A hole would be bytes that do not arrive. */
 TEST(zeros_arrive_too)
 {
-	struct set *set = make_uploaded_set((const uint64_t[]){ 2 * MIB, 4 * MIB, PAGE, 0 });
+	_cleanup_set_ struct set *set =
+		make_uploaded_set((const uint64_t[]){ 2 * MIB, 4 * MIB, PAGE, 0 });
 
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_int_equal(upload.arrived, image_size(set));
-	free_set(set);
 }

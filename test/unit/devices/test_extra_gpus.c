@@ -143,12 +143,11 @@ static void set_priv_data(CriuKfd *image, bool svm)
 
 static void write_image(bool svm, uint32_t user_id, size_t cut)
 {
-	CriuKfd *image = new_image_of_one(user_id);
+	_cleanup_kfd_ CriuKfd *image = new_image_of_one(user_id);
 
 	set_priv_data(image, svm);
 	image->priv_data.len -= cut;
 	assert_int_equal(image_write_kfd(5, image), 0);
-	criu_kfd__free_unpacked(image, NULL);
 }
 
 static int run_restore(void)
@@ -180,7 +179,7 @@ static void leave_cgroup(void)
 TEST(visible_gpus_get_their_own_buckets)
 {
 	uint32_t mapped;
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	leave_cgroup();
 	write_image(false, 0xbeef, 0);
@@ -202,13 +201,12 @@ TEST(visible_gpus_get_their_own_buckets)
 	}
 	assert_logged("amdgpu_plugin: kfd 5: the task also sees 0x",
 		      "the task is in the root cgroup");
-	(void)close(fd);
 }
 
 /* The process knows its GPU by the id of an extra GPU. */
 TEST(an_extra_gpu_gets_no_id_that_the_process_knows)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 	int fd;
 
 	leave_cgroup();
@@ -233,14 +231,13 @@ TEST(an_extra_gpu_gets_no_id_that_the_process_knows)
 		}
 		(void)close(fd);
 	}
-	topology_done(&topology);
 }
 
 /* KFD gives the process only the GPU of the image, so RESTORE has one device. */
 static void assert_hidden(void)
 {
 	char name[16] = "", now[16] = "";
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	(void)prctl(PR_GET_NAME, name);
 	fd = run_restore();
@@ -258,7 +255,6 @@ static void assert_hidden(void)
 			assert_int_not_equal(bpf.hidden[i], bpf.hidden[j]);
 	}
 	assert_logged("amdgpu_plugin: ", "a program in the task's cgroup hides");
-	(void)close(fd);
 }
 
 TEST(extra_gpus_are_hidden)
@@ -291,7 +287,7 @@ TEST(extra_gpus_stay_after_another_open)
 {
 	int (*hook)(int id) = NULL;
 	CriuKfd empty = CRIU_KFD__INIT;
-	int first, second;
+	_cleanup_close_ int first = -1, second = -1;
 
 	memcpy(&hook, &CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE], sizeof(hook));
 	assert_int_equal(image_write_kfd(4, &empty), 0);
@@ -306,8 +302,6 @@ TEST(extra_gpus_stay_after_another_open)
 	assert_int_equal(bpf.links, 0);
 	assert_int_equal(kernel.restored.num_devices, GPUS);
 	assert_logged("the task also sees 0x", "the task has opened /dev/kfd already");
-	(void)close(first);
-	(void)close(second);
 }
 
 TEST(extra_gpus_beside_svm_ranges_are_hidden)
@@ -384,12 +378,11 @@ TEST(extra_gpus_beside_unknown_private_data_are_hidden)
 /* The GPU that has the old id now is none of the process. */
 TEST(a_hidden_gpu_may_have_the_id_of_another)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 	uint32_t id;
 
 	assert_int_equal(topology_read("test/data/machines/eight", &topology), 0);
 	id = topology_find_minor(&topology, 129)->gpu_id;
-	topology_done(&topology);
 	(void)unsetenv("AMDGPU_FORCE");
 	assert_int_equal(setenv("AMDGPU_DEVICE_MAP", "renderD128=renderD130", 1), 0);
 	write_image(false, id, 0);
@@ -432,7 +425,7 @@ TEST(a_file_without_state_does_not_open_kfd_too_early)
 {
 	int (*hook)(int id) = NULL;
 	CriuKfd empty = CRIU_KFD__INIT;
-	int first, second;
+	_cleanup_close_ int first = -1, second = -1;
 
 	memcpy(&hook, &CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE], sizeof(hook));
 	write_image(true, 0xbeef, 0);
@@ -445,13 +438,11 @@ TEST(a_file_without_state_does_not_open_kfd_too_early)
 	assert_true(bpf.attached_at_open);
 	assert_int_equal(bpf.links, 1);
 	assert_int_equal(kernel.restored.num_devices, 1);
-	(void)close(first);
-	(void)close(second);
 }
 
 TEST(svm_ranges_without_extra_gpus_are_restored)
 {
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	kernel.machine = "one";
 	write_image(true, 0xbeef, 0);
@@ -459,7 +450,6 @@ TEST(svm_ranges_without_extra_gpus_are_restored)
 	assert_true(fd >= 0);
 	assert_int_equal(kernel.restored.num_devices, 1);
 	assert_int_equal(kernel.restored.priv_data_size, PRIV_SIZE + SVM_SIZE);
-	(void)close(fd);
 }
 
 TEST(gpus_without_a_render_node_are_not_used)

@@ -169,14 +169,13 @@ static struct {
 static bool find_root(void)
 {
 	char type[64], line[1024];
-	FILE *file = fopen("/proc/self/mounts", "re");
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/mounts", "re");
 	bool found = false;
 
 	assert_non_null(file);
 	while (!found && fgets(line, sizeof(line), file))
 		found = sscanf(line, "%*s %255s %63s", cgroup.root, type) == 2 &&
 			!strcmp(type, "cgroup2");
-	(void)fclose(file);
 	return found;
 }
 

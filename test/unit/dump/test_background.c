@@ -135,7 +135,7 @@ static struct fake_process *make_full_process(void)
 static bool is_complete(int id)
 {
 	bool complete = false;
-	CriuKfd *kfd;
+	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
 	if (!unit_exists(unit_path("amdgpu-kfd-%d.img", id) + strlen(unit_directory()) + 1))
 		return false;
@@ -144,7 +144,6 @@ static bool is_complete(int id)
 		if (kfd->device_entries[i]->gpu_id == GPU_B)
 			complete = kfd->device_entries[i]->has_contents_checksum;
 	}
-	criu_kfd__free_unpacked(kfd, NULL);
 	return complete;
 }
 
@@ -153,7 +152,7 @@ static bool is_complete(int id)
 HELD(criu_goes_on_and_waits_after_the_last_task)
 {
 	struct fake_process *process = make_full_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	hold_gpu();
 	start_dump();
@@ -174,14 +173,13 @@ HELD(criu_goes_on_and_waits_after_the_last_task)
 	end_dump(0);
 	assert_true(is_complete(5));
 	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
-	(void)close(fd);
 }
 
 /* Another plugin may keep CRIU from calling DUMP_DEVICES_LATE of this one. */
 HELD(without_that_hook_criu_waits_at_the_end)
 {
 	struct fake_process *process = make_full_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
@@ -189,14 +187,13 @@ HELD(without_that_hook_criu_waits_at_the_end)
 	assert_true(is_complete(5));
 	assert_int_equal(process->paused, 0);
 	end_dump(0);
-	(void)close(fd);
 }
 
 /* CRIU runs no post-dump script then. */
 HELD(contents_that_cannot_be_saved_fail_the_dump)
 {
 	struct fake_process *process = make_full_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	gpu.fail_at = 1;
 	gpu.fail_errno = EACCES;
@@ -211,7 +208,6 @@ HELD(contents_that_cannot_be_saved_fail_the_dump)
 	end_dump(-1);
 	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 	assert_false(unit_exists("amdgpu-kfd-5.img"));
-	(void)close(fd);
 }
 
 /* CRIU fails before the end, and then calls DUMP_FINISH with its error, or not at all. */
@@ -219,7 +215,7 @@ HELD(a_dump_that_fails_meanwhile_saves_no_more)
 {
 	for (unsigned int with_finish = 0; with_finish < 2; with_finish++) {
 		struct fake_process *process = make_full_process();
-		int fd = open_kfd_of(process);
+		_cleanup_close_ int fd = open_kfd_of(process);
 
 		gpu.submissions = 0;
 		hold_gpu();
@@ -238,7 +234,6 @@ HELD(a_dump_that_fails_meanwhile_saves_no_more)
 		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 		assert_int_equal(unit_count_errors(), 0);
 		assert_false(unit_exists("amdgpu-kfd-5.img"));
-		(void)close(fd);
 		free(process->bos);
 		memset(process, 0, sizeof(*process));
 	}
@@ -250,7 +245,7 @@ HELD(a_dump_that_fails_later_has_no_state)
 {
 	for (unsigned int with_finish = 0; with_finish < 2; with_finish++) {
 		struct fake_process *process = make_full_process();
-		int fd = open_kfd_of(process);
+		_cleanup_close_ int fd = open_kfd_of(process);
 
 		start_dump();
 		assert_int_equal(dump_file(fd, 5), 0);
@@ -263,7 +258,6 @@ HELD(a_dump_that_fails_later_has_no_state)
 		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 		assert_false(unit_exists("amdgpu-kfd-5.img"));
 		assert_int_equal(unit_count_errors(), 0);
-		(void)close(fd);
 		free(process->bos);
 		memset(process, 0, sizeof(*process));
 	}
@@ -293,7 +287,7 @@ HELD(no_thread_shares_the_root_of_criu)
 	struct fake_process *process = make_full_process();
 	/* A sanitizer may have a thread. */
 	unsigned int before = count_threads(true), all = count_threads(false);
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	if (syscall(SYS_kcmp, getpid(), getpid(), KCMP_FS, 0, 0) != 0)
 		skip();
@@ -306,13 +300,12 @@ HELD(no_thread_shares_the_root_of_criu)
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
 	assert_true(is_complete(5));
-	(void)close(fd);
 }
 
 HELD(criu_waits_if_a_thread_cannot_leave_its_root)
 {
 	struct fake_process *process = make_full_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	test.unshare_fails = true;
 	start_dump();
@@ -322,7 +315,6 @@ HELD(criu_waits_if_a_thread_cannot_leave_its_root)
 	assert_int_equal(complete_dump(), 0);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
-	(void)close(fd);
 }
 
 /* With AMDGPU_FORCE=1, processes may have dma-bufs of one object. */
@@ -333,7 +325,7 @@ HELD(criu_waits_if_the_user_wants_that)
 
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
 		struct fake_process *process = make_full_process();
-		int fd = open_kfd_of(process);
+		_cleanup_close_ int fd = open_kfd_of(process);
 
 		print_message("case %s\n", settings[i][0]);
 		assert_int_equal(setenv(settings[i][0], settings[i][1], 1), 0);
@@ -345,7 +337,6 @@ HELD(criu_waits_if_the_user_wants_that)
 		assert_int_equal(finish_dump(0), 0);
 		end_dump(0);
 		assert_int_equal(unit_count_lines("CRIU waits"), 0);
-		(void)close(fd);
 		free(process->bos);
 		memset(process, 0, sizeof(*process));
 	}

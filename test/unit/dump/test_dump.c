@@ -8,7 +8,7 @@
 TEST(a_process_is_paused_until_the_dump_is_finished)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
@@ -23,7 +23,6 @@ TEST(a_process_is_paused_until_the_dump_is_finished)
 	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 1);
 	assert_true(unit_exists("amdgpu-kfd-5.img"));
-	(void)close(fd);
 }
 
 TEST(without_dump_finish_the_process_is_unpaused_at_exit)
@@ -32,7 +31,7 @@ TEST(without_dump_finish_the_process_is_unpaused_at_exit)
 
 	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
 		struct fake_process *process;
-		int fd;
+		_cleanup_close_ int fd = -1;
 
 		memset(kernel.processes, 0, sizeof(kernel.processes));
 		process = make_process();
@@ -44,7 +43,6 @@ TEST(without_dump_finish_the_process_is_unpaused_at_exit)
 		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 		/* A failed dump leaves no state image. */
 		assert_int_equal(unit_exists("amdgpu-kfd-5.img"), results[i] == 0);
-		(void)close(fd);
 		free(process->bos);
 		process->bos = NULL;
 	}
@@ -66,7 +64,7 @@ static void look_at_image(const char *line)
 TEST(the_image_of_a_failed_dump_goes_before_its_process_runs)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	unit_criu()->printed = look_at_image;
 	for (unsigned int with_finish = 0; with_finish < 2; with_finish++) {
@@ -81,19 +79,17 @@ TEST(the_image_of_a_failed_dump_goes_before_its_process_runs)
 		assert_true(seen_unpaused);
 		assert_false(seen_with_image);
 	}
-	(void)close(fd);
 }
 
 TEST(the_image_holds_what_the_kernel_said)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
-	CriuKfd *kfd;
+	_cleanup_close_ int fd = open_kfd_of(process);
+	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
-	(void)close(fd);
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
 	assert_int_equal(kfd->pid, tracee);
 	assert_int_equal(kfd->num_of_gpus, 2);
@@ -119,7 +115,6 @@ TEST(the_image_holds_what_the_kernel_said)
 	assert_int_equal(kfd->priv_data.len, private_size(process));
 	assert_int_equal(kfd->priv_data.data[kfd->priv_data.len - 1], 0x5a);
 	assert_int_equal(kfd->num_of_mappings, 0);
-	criu_kfd__free_unpacked(kfd, NULL);
 }
 
 /* The fields that other programs require, by number. */
@@ -129,7 +124,7 @@ TEST(other_programs_can_read_the_image)
 	int fd = open_kfd_of(process);
 	const uint8_t *at = NULL;
 	uint64_t value = 0;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
 	start_dump();
@@ -147,14 +142,13 @@ TEST(other_programs_can_read_the_image)
 		assert_true(wire_find(bytes + 8, size - 8, 6, i, &value, &at));
 		assert_true(wire_has_up_to(at, value, 6));
 	}
-	free(bytes);
 }
 
 TEST(every_gpu_has_a_pages_file_also_without_contents)
 {
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
 	start_dump();
@@ -164,15 +158,14 @@ TEST(every_gpu_has_a_pages_file_also_without_contents)
 	bytes = unit_read("amdgpu-pages-5-beef.img", &size);
 	assert_int_equal(size, 8);
 	assert_memory_equal(bytes, "\0\0\0\0\0\0\0", 8);
-	free(bytes);
 	assert_true(unit_exists("amdgpu-pages-5-dfd4.img"));
 }
 
 TEST(more_files_of_a_process_cost_no_checkpoint)
 {
 	struct fake_process *process = make_process();
-	int first = open_kfd_of(process), second = open_kfd_of(process),
-	    third = open_kfd_of(process);
+	_cleanup_close_ int first = open_kfd_of(process), second = open_kfd_of(process),
+			    third = open_kfd_of(process);
 	CriuKfd *kfd;
 
 	start_dump();
@@ -190,15 +183,12 @@ TEST(more_files_of_a_process_cost_no_checkpoint)
 	assert_int_equal(kfd->num_of_gpus, 0);
 	criu_kfd__free_unpacked(kfd, NULL);
 	assert_true(unit_exists("amdgpu-kfd-7.img"));
-	(void)close(first);
-	(void)close(second);
-	(void)close(third);
 }
 
 TEST(two_processes_are_each_paused_and_unpaused_once)
 {
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
-	int first = open_kfd_of(one), second = open_kfd_of(two);
+	_cleanup_close_ int first = open_kfd_of(one), second = open_kfd_of(two);
 
 	start_dump();
 	assert_int_equal(dump_file(first, 5), 0);
@@ -208,14 +198,12 @@ TEST(two_processes_are_each_paused_and_unpaused_once)
 	assert_int_equal(one->paused + two->paused, 0);
 	assert_int_equal(one->calls[KFD_UNPAUSE], 1);
 	assert_int_equal(two->calls[KFD_UNPAUSE], 1);
-	(void)close(first);
-	(void)close(second);
 }
 
 TEST(a_process_that_cannot_be_unpaused_does_not_keep_others_paused)
 {
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
-	int first = open_kfd_of(one), second = open_kfd_of(two);
+	_cleanup_close_ int first = open_kfd_of(one), second = open_kfd_of(two);
 
 	start_dump();
 	assert_int_equal(dump_file(first, 5), 0);
@@ -227,8 +215,6 @@ TEST(a_process_that_cannot_be_unpaused_does_not_keep_others_paused)
 	assert_logged("Error (amdgpu_plugin): ", "kfd 5", "unpause");
 	assert_int_equal(two->paused, 0);
 	end_dump(-1);
-	(void)close(first);
-	(void)close(second);
 }
 
 /* A failed UNPAUSE leaves the process marked as paused, so UNPAUSE may be repeated. */
@@ -238,7 +224,7 @@ TEST(an_unpause_that_the_gpu_missed_is_repeated)
 
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		struct fake_process *process = make_process();
-		int fd = open_kfd_of(process);
+		_cleanup_close_ int fd = open_kfd_of(process);
 
 		start_dump();
 		assert_int_equal(dump_file(fd, 5), 0);
@@ -248,14 +234,13 @@ TEST(an_unpause_that_the_gpu_missed_is_repeated)
 		assert_int_equal(finish_dump(0), 0);
 		assert_int_equal(process->paused, 0);
 		end_dump(0);
-		(void)close(fd);
 	}
 }
 
 TEST(counts_that_change_once_are_asked_again)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	start_dump();
 	kernel.fail_op = KFD_CHECKPOINT;
@@ -267,20 +252,18 @@ TEST(counts_that_change_once_are_asked_again)
 	assert_int_equal(finish_dump(0), 0);
 	assert_int_equal(process->paused, 0);
 	end_dump(0);
-	(void)close(fd);
 }
 
 /* Fills a BO with words that count up from its address. */
 static void fill_bo(const struct kfd_bo_bucket *bo)
 {
-	uint64_t *words = malloc(bo->size);
+	_cleanup_free_ uint64_t *words = malloc(bo->size);
 
 	assert_non_null(words);
 	for (size_t i = 0; i < bo->size / sizeof(*words); i++)
 		words[i] = bo->addr + i;
 	unit_write(strrchr(unit_path("bo-%llx", (unsigned long long)bo->addr), '/') + 1, words,
 		   bo->size);
-	free(words);
 }
 
 TEST(contents_are_saved_by_gpu_in_the_order_of_bos)
@@ -288,7 +271,7 @@ TEST(contents_are_saved_by_gpu_in_the_order_of_bos)
 	struct fake_process *process = make_process();
 	int fd = open_kfd_of(process);
 	const uint64_t *words;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
 	fill_bo(add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000));
@@ -311,7 +294,6 @@ TEST(contents_are_saved_by_gpu_in_the_order_of_bos)
 	words = (const void *)bytes;
 	assert_int_equal(size, 8 + 0x1000);
 	assert_int_equal(words[1], 0x900000);
-	free(bytes);
 }
 
 /* Thousands of BOs exceed most limits. Their descriptors have high numbers, and no child inherits
@@ -320,7 +302,7 @@ TEST(descriptors_of_many_bos_find_room_and_are_closed)
 {
 	struct fake_process *process = make_process();
 	struct rlimit before, after;
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 	size_t open_before, open_after;
 
 	for (uint64_t i = 0; i < 1500; i++)
@@ -340,14 +322,13 @@ TEST(descriptors_of_many_bos_find_room_and_are_closed)
 	assert_int_equal(after.rlim_cur, 1024);
 	assert_in_range(gpu.lowest_dmabuf, 512, INT32_MAX - 1);
 	assert_int_equal(gpu.inherited_dmabufs, 0);
-	(void)close(fd);
 }
 
 TEST(a_process_that_sees_no_gpu_is_saved_as_a_plain_open)
 {
 	struct fake_process *process = add_process(tracee);
-	int fd = open_kfd_of(process);
-	CriuKfd *kfd;
+	_cleanup_close_ int fd = open_kfd_of(process);
+	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
@@ -355,27 +336,24 @@ TEST(a_process_that_sees_no_gpu_is_saved_as_a_plain_open)
 	assert_int_equal(process->paused, 0);
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
 	assert_int_equal(kfd->num_of_gpus, 0);
-	criu_kfd__free_unpacked(kfd, NULL);
-	(void)close(fd);
 }
 
 TEST(a_process_without_bos_can_be_dumped)
 {
 	struct fake_process *process = add_process(tracee);
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	add_device(process, GPU_A, GPU_A);
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
 	assert_true(unit_exists("amdgpu-kfd-5.img"));
-	(void)close(fd);
 }
 
 TEST(images_of_an_older_dump_go_first)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	unit_print("amdgpu-kfd-9.img", "old");
 	unit_print("amdgpu-renderD-8.img", "old");
@@ -385,7 +363,6 @@ TEST(images_of_an_older_dump_go_first)
 	assert_false(unit_exists("amdgpu-kfd-9.img"));
 	assert_false(unit_exists("amdgpu-renderD-8.img"));
 	assert_true(unit_exists("amdgpu-kfd-5.img"));
-	(void)close(fd);
 }
 
 /* The next dump removes them, because it needs their room. Contents of another process that this
@@ -393,7 +370,7 @@ TEST(images_of_an_older_dump_go_first)
 TEST(contents_of_a_failed_dump_go_at_the_next_one)
 {
 	struct fake_process *process = make_process(), *other = move_to_other_task(make_process());
-	int fd = open_kfd_of(process), other_fd = open_kfd_of(other);
+	_cleanup_close_ int fd = open_kfd_of(process), other_fd = open_kfd_of(other);
 
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
@@ -405,15 +382,13 @@ TEST(contents_of_a_failed_dump_go_at_the_next_one)
 	end_dump(0);
 	assert_true(unit_exists("amdgpu-pages-6-beef.img"));
 	assert_true(unit_exists("amdgpu-pages-7-beef.img"));
-	(void)close(fd);
-	(void)close(other_fd);
 }
 
 /* A second pause could not be undone. */
 TEST(a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	process->paused = 1;
 	start_dump();
@@ -422,5 +397,4 @@ TEST(a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards)
 	assert_int_equal(process->paused, 1);
 	end_dump(0);
 	assert_int_equal(process->paused, 0);
-	(void)close(fd);
 }

@@ -178,7 +178,7 @@ TEST(a_gpu_that_cannot_be_watched_fails_the_dump)
 /* The task has the first two GPUs open. */
 TEST(a_gpu_of_others_may_be_in_reset)
 {
-	int fd = open_kfd_of(make_process());
+	_cleanup_close_ int fd = open_kfd_of(make_process());
 
 	kernel.num_open_renders = 2;
 	kernel.context_flags = 0x20;
@@ -191,13 +191,12 @@ TEST(a_gpu_of_others_may_be_in_reset)
 	assert_fails(dump_file(fd, 5));
 	assert_logged("Error (amdgpu_plugin): ", "is in reset");
 	end_dump(-1);
-	(void)close(fd);
 }
 
 TEST(an_old_driver_is_refused_before_anything_is_paused)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	kernel.kfd_minor = 7;
 	start_dump();
@@ -209,13 +208,12 @@ TEST(an_old_driver_is_refused_before_anything_is_paused)
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
-	(void)close(fd);
 }
 
 TEST(an_inventory_that_fails_is_found_before_anything_is_paused)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	unit_criu()->note_result = -1;
 	start_dump();
@@ -223,5 +221,4 @@ TEST(an_inventory_that_fails_is_found_before_anything_is_paused)
 	assert_logged("Error (amdgpu_plugin): ", "inventory");
 	end_dump(-1);
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
-	(void)close(fd);
 }

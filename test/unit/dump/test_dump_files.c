@@ -25,9 +25,9 @@ int stat(const char *path, struct stat *stat)
 TEST(the_render_node_of_the_compute_vm_is_told_from_others)
 {
 	struct fake_process *process = make_process();
-	int kfd = open_kfd_of(process);
-	int compute = open_render(129, O_RDWR), other = open_render(129, O_PATH);
-	int of_no_bo = open_render(128, O_RDWR);
+	_cleanup_close_ int kfd = open_kfd_of(process);
+	_cleanup_close_ int compute = open_render(129, O_RDWR), other = open_render(129, O_PATH);
+	_cleanup_close_ int of_no_bo = open_render(128, O_RDWR);
 	CriuRenderNode *node;
 
 	kernel.shares_render_files = true;
@@ -51,17 +51,13 @@ TEST(the_render_node_of_the_compute_vm_is_told_from_others)
 			criu_render_node__free_unpacked(node, NULL);
 		}
 	}
-	(void)close(kfd);
-	(void)close(compute);
-	(void)close(other);
-	(void)close(of_no_bo);
 }
 
 TEST(a_render_node_without_objects_is_saved)
 {
-	int fd = open_render(133, O_RDWR);
+	_cleanup_close_ int fd = open_render(133, O_RDWR);
 	CriuRenderNode *node;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
 	start_dump();
@@ -76,13 +72,11 @@ TEST(a_render_node_without_objects_is_saved)
 	criu_render_node__free_unpacked(node, NULL);
 	bytes = unit_read("amdgpu-renderD-7.img", &size);
 	assert_true(wire_has_up_to(bytes + 8, size - 8, 4));
-	free(bytes);
-	(void)close(fd);
 }
 
 TEST(a_render_node_with_objects_of_its_own_fails_the_dump)
 {
-	int fd = open_render(128, O_RDWR);
+	_cleanup_close_ int fd = open_render(128, O_RDWR);
 
 	kernel.gem_objects = 1;
 	start_dump();
@@ -90,7 +84,6 @@ TEST(a_render_node_with_objects_of_its_own_fails_the_dump)
 	assert_logged("Error (amdgpu_plugin): ", "renderD128", "GEM objects");
 	assert_false(unit_exists("amdgpu-renderD-7.img"));
 	end_dump(-1);
-	(void)close(fd);
 }
 
 /* A viewer without KFD. All refusals come before the first image. */
@@ -124,7 +117,7 @@ TEST(render_nodes_of_other_drivers_are_left_to_others)
 		"i915", "radeon", "nouveau", "amdgpu2", "amdgp", ""
 	};
 	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
-	int fd = open_render(128, O_RDWR);
+	_cleanup_close_ int fd = open_render(128, O_RDWR);
 	struct stat stat;
 
 	assert_int_equal(fstat(fd, &stat), 0);
@@ -137,7 +130,6 @@ TEST(render_nodes_of_other_drivers_are_left_to_others)
 	}
 	assert_int_equal(unit_criu()->notes, 0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-	(void)close(fd);
 }
 
 TEST(mappings_of_our_devices_are_ours)
@@ -190,7 +182,7 @@ static int (*const shows[])(int kfd, int render) = { show_kfd, show_render, show
 TEST(a_lazy_dump_is_refused_before_anything_is_paused)
 {
 	struct fake_process *process = make_process();
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	criu_stub.is_lazy = true;
 	assert_dump_fails(process, "it is lazy");
@@ -203,7 +195,6 @@ TEST(a_lazy_dump_is_refused_before_anything_is_paused)
 	assert_int_equal(dump_file(fd, 5), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "it is lazy", "AMDGPU_FORCE");
 	end_dump(0);
-	(void)close(fd);
 }
 
 /* CRIU makes the link before it loads the plugin. A GPU's writes to a process's memory make no
@@ -211,7 +202,7 @@ TEST(a_lazy_dump_is_refused_before_anything_is_paused)
 TEST(an_incremental_dump_is_refused_before_anything_is_paused)
 {
 	struct fake_process *process = make_process();
-	int kfd = open_kfd_of(process), render = open_render(128, O_RDWR);
+	_cleanup_close_ int kfd = open_kfd_of(process), render = open_render(128, O_RDWR);
 
 	assert_int_equal(symlink("../1", unit_path("parent")), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(shows); i++) {
@@ -233,8 +224,6 @@ TEST(an_incremental_dump_is_refused_before_anything_is_paused)
 	assert_logged("Warn  (amdgpu_plugin): ", "incremental", "AMDGPU_FORCE");
 	assert_int_equal(unit_count_lines("incremental"), 1);
 	end_dump(0);
-	(void)close(kfd);
-	(void)close(render);
 }
 
 /* The address in the job. */
@@ -279,7 +268,7 @@ TEST(who_maps_a_gpu_without_having_kfd_fails_the_dump)
 	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		int render = open_render(128, O_RDWR);
+		_cleanup_close_ int render = open_render(128, O_RDWR);
 		int kfd = cases[i].has_kfd ? open_device("kfd-0", O_RDWR) : -1;
 		struct stat file;
 
@@ -294,7 +283,6 @@ TEST(who_maps_a_gpu_without_having_kfd_fails_the_dump)
 			assert_int_equal(handle_vma(render, &file), 0);
 		}
 		end_dump(cases[i].fails ? -1 : 0);
-		(void)close(render);
 		if (kfd >= 0)
 			(void)close(kfd);
 	}
@@ -302,16 +290,14 @@ TEST(who_maps_a_gpu_without_having_kfd_fails_the_dump)
 
 static void assert_dumps(struct fake_process *process)
 {
-	int fd = open_kfd_of(process);
-	CriuKfd *kfd;
+	_cleanup_close_ int fd = open_kfd_of(process);
+	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
 	assert_int_equal(kfd->num_of_mappings, 1);
-	criu_kfd__free_unpacked(kfd, NULL);
-	(void)close(fd);
 }
 
 TEST(a_mapping_of_a_bo_from_its_start_is_counted)
@@ -363,7 +349,7 @@ TEST(a_mapping_of_an_import_on_another_device_fails_the_dump)
 	const uint32_t flags = KFD_BO_WRITABLE | KFD_BO_EXECUTABLE;
 	struct fake_process *process = make_process_that_maps(129, 0x10000000);
 	struct kfd_bo_bucket *import = &process->bos[process->num_bos - 1];
-	int file = open_device("bo-800000", O_RDWR);
+	_cleanup_close_ int file = open_device("bo-800000", O_RDWR);
 
 	import->alloc_flags |= flags;
 	add_bo(process, 0xbeef, KFD_BO_VRAM | flags | 1u << 29, 0x900000, 0x3000, 0x20000000);
@@ -372,13 +358,12 @@ TEST(a_mapping_of_an_import_on_another_device_fails_the_dump)
 	assert_int_equal(
 		linkat(AT_FDCWD, unit_path("bo-800000"), AT_FDCWD, unit_path("bo-900000"), 0), 0);
 	assert_dump_fails(process, "maps the import of a BO on another PCI device");
-	(void)close(file);
 }
 
 TEST(a_dmabuf_of_no_bo_fails_the_dump)
 {
 	struct fake_process *process = make_process();
-	int fd = open_device("dmabuf-1", O_RDWR), kfd;
+	_cleanup_close_ int fd = open_device("dmabuf-1", O_RDWR), kfd = -1;
 
 	kfd = open_kfd_of(process);
 	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
@@ -399,8 +384,6 @@ TEST(a_dmabuf_of_no_bo_fails_the_dump)
 	assert_int_equal(dump_file(fd, 7), -ENOTSUP);
 	end_dump(0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-	(void)close(fd);
-	(void)close(kfd);
 }
 
 /* Another process that this thread traces, with the descriptors that this one has now. */
@@ -415,7 +398,7 @@ static struct fake_process *start_again(void)
 static void check_dmabuf_image(const struct fake_process *process)
 {
 	struct state_image image = { 0 };
-	CriuKfd *kfd;
+	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
 	assert_int_equal(image_read(7, &image), 0);
 	assert_int_equal(image.kind, IMAGE_DMABUF);
@@ -431,14 +414,13 @@ static void check_dmabuf_image(const struct fake_process *process)
 		assert_int_equal(kfd->bo_entries[i]->object, kfd->bo_entries[i]->addr == 0x900000);
 		assert_false(kfd->bo_entries[i]->has_owner_pid);
 	}
-	criu_kfd__free_unpacked(kfd, NULL);
 }
 
 /* CRIU shows the dma-buf before the /dev/kfd of the process or after it. A failed dump leaves no
  * image of it. */
 TEST(a_dmabuf_of_a_bo_is_saved)
 {
-	int dmabuf = open_device("dmabuf-1", O_RDWR), kfd;
+	_cleanup_close_ int dmabuf = open_device("dmabuf-1", O_RDWR), kfd = -1;
 	struct fake_process *process = start_again();
 
 	assert_int_equal(
@@ -461,18 +443,15 @@ TEST(a_dmabuf_of_a_bo_is_saved)
 	assert_int_equal(finish_dump(-EIO), 0);
 	end_dump(-1);
 	assert_false(unit_exists("amdgpu-dmabuf_7.img"));
-	(void)close(dmabuf);
-	(void)close(kfd);
 }
 
 TEST(without_a_driver_nothing_is_ours)
 {
-	int fd = open_device("kfd-0", O_RDWR);
+	_cleanup_close_ int fd = open_device("kfd-0", O_RDWR);
 
 	kernel.machine = NULL;
 	start_dump();
 	assert_int_equal(dump_file(fd, 7), -ENOTSUP);
 	end_dump(0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-	(void)close(fd);
 }

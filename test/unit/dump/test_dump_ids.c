@@ -100,7 +100,7 @@ TEST(render_images_have_the_ids_that_the_process_knows)
 TEST(a_gpu_that_no_kfd_process_sees_has_the_id_of_the_machine)
 {
 	struct fake_process *process = add_process(tracee);
-	int kfd = open_kfd_of(process), render = open_render(129, O_RDWR);
+	_cleanup_close_ int kfd = open_kfd_of(process), render = open_render(129, O_RDWR);
 
 	add_device(process, GPU_B, GPU_A);
 	start_dump();
@@ -110,8 +110,6 @@ TEST(a_gpu_that_no_kfd_process_sees_has_the_id_of_the_machine)
 	end_dump(0);
 	assert_render(6, GPU_B, GPU_B);
 	assert_render(7, GPU_B, GPU_B);
-	(void)close(kfd);
-	(void)close(render);
 }
 
 /* Starts a traced process that inherits only the file @held of this process; -1: none. */

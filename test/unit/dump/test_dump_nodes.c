@@ -45,8 +45,8 @@ static void assert_sum(const CriuKfd *image, const KfdDeviceEntry *entry)
 static void assert_nodes(const char *machine, const uint32_t *node_ids, size_t count)
 {
 	struct fake_process *process = add_process(tracee);
-	int kfd = open_kfd_of(process);
-	CriuKfd *image;
+	_cleanup_close_ int kfd = open_kfd_of(process);
+	_cleanup_kfd_ CriuKfd *image = NULL;
 
 	kernel.machine = machine;
 	add_device(process, GPU_B, GPU_A);
@@ -70,8 +70,6 @@ static void assert_nodes(const char *machine, const uint32_t *node_ids, size_t c
 										: 0);
 		assert_sum(image, entry);
 	}
-	criu_kfd__free_unpacked(image, NULL);
-	(void)close(kfd);
 }
 
 TEST(nodes_are_saved_as_sysfs_lists_them)
@@ -93,9 +91,9 @@ TEST(cpu_nodes_are_saved_among_gpus)
 TEST(gpus_that_the_process_does_not_see_are_not_saved)
 {
 	struct fake_process *process = add_process(tracee);
-	int kfd = open_kfd_of(process);
+	_cleanup_close_ int kfd = open_kfd_of(process);
 	char machine[256];
-	CriuKfd *image;
+	_cleanup_kfd_ CriuKfd *image = NULL;
 
 	make_mixed_machine();
 	(void)snprintf(machine, sizeof(machine), "%s", unit_path("mixed"));
@@ -111,6 +109,4 @@ TEST(gpus_that_the_process_does_not_see_are_not_saved)
 	assert_int_equal(image->device_entries[0]->gpu_id, 0);
 	assert_int_equal(image->device_entries[1]->gpu_id, 0xbeef);
 	assert_int_equal(image->device_entries[1]->actual_gpu_id, GPU_B);
-	criu_kfd__free_unpacked(image, NULL);
-	(void)close(kfd);
 }

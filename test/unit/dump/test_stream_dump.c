@@ -23,9 +23,9 @@ static void assert_render(int id, uint32_t compute_pid, bool elsewhere)
 TEST(render_nodes_name_their_process_in_any_order)
 {
 	struct fake_process *process = make_process();
-	int kfd = open_kfd_of(process);
-	int compute = open_render(129, O_RDWR), other = open_render(129, O_PATH);
-	int of_no_bo = open_render(128, O_RDWR);
+	_cleanup_close_ int kfd = open_kfd_of(process);
+	_cleanup_close_ int compute = open_render(129, O_RDWR), other = open_render(129, O_PATH);
+	_cleanup_close_ int of_no_bo = open_render(128, O_RDWR);
 
 	kernel.shares_render_files = true;
 	add_bo(process, GPU_B, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
@@ -50,10 +50,6 @@ TEST(render_nodes_name_their_process_in_any_order)
 		assert_render(9, 0, false);
 		stop_streaming();
 	}
-	(void)close(kfd);
-	(void)close(compute);
-	(void)close(other);
-	(void)close(of_no_bo);
 }
 
 static int abort_dump(const char *name, int flags)
@@ -67,7 +63,7 @@ static int abort_dump(const char *name, int flags)
  * path like the streamer's, and CRIU aborts if it is asked for an image of a stream then. */
 TEST(a_socket_of_a_task_is_no_streamer)
 {
-	int fd = open_kfd_of(make_process());
+	_cleanup_close_ int fd = open_kfd_of(make_process());
 
 	start_dump();
 	assert_int_equal(streamer_start(unit_directory(), true, fail_of_streamer), 0);
@@ -77,13 +73,12 @@ TEST(a_socket_of_a_task_is_no_streamer)
 	end_dump(0);
 	streamer_stop();
 	assert_true(unit_exists("amdgpu-kfd-8.img"));
-	(void)close(fd);
 }
 
 /* Hosts without DUMP_FINISH. */
 TEST(delayed_images_are_written_at_the_end_of_a_successful_dump)
 {
-	int fd = open_render(133, O_RDWR);
+	_cleanup_close_ int fd = open_render(133, O_RDWR);
 	CriuRenderNode *node;
 
 	for (int result = -1; result <= 0; result++) {
@@ -102,14 +97,13 @@ TEST(delayed_images_are_written_at_the_end_of_a_successful_dump)
 	assert_int_equal(node->n_owners, 0);
 	criu_render_node__free_unpacked(node, NULL);
 	stop_streaming();
-	(void)close(fd);
 }
 
 /* No task has /dev/kfd open, so no process claims the file. CRIU's post-dump script comes before
  * the end. */
 TEST(an_image_waits_for_no_process_if_there_is_none)
 {
-	int fd = open_render(133, O_RDWR);
+	_cleanup_close_ int fd = open_render(133, O_RDWR);
 
 	start_streaming(true);
 	start_dump();
@@ -119,13 +113,12 @@ TEST(an_image_waits_for_no_process_if_there_is_none)
 	assert_true(is_streamed("amdgpu-renderD-7.img"));
 	end_dump(0);
 	stop_streaming();
-	(void)close(fd);
 }
 
 /* The plugin reports such an error while the dump can still fail. */
 TEST(a_render_node_that_cannot_be_saved_fails_at_once)
 {
-	int fd = open_render(200, O_RDWR);
+	_cleanup_close_ int fd = open_render(200, O_RDWR);
 
 	start_streaming(true);
 	start_dump();
@@ -133,12 +126,11 @@ TEST(a_render_node_that_cannot_be_saved_fails_at_once)
 	assert_logged("Error (amdgpu_plugin): ", "renderD200");
 	end_dump(-1);
 	stop_streaming();
-	(void)close(fd);
 }
 
 TEST(a_delayed_image_without_a_streamer_fails_the_dump)
 {
-	int fd = open_render(133, O_RDWR);
+	_cleanup_close_ int fd = open_render(133, O_RDWR);
 
 	start_streaming(true);
 	start_dump();
@@ -149,13 +141,12 @@ TEST(a_delayed_image_without_a_streamer_fails_the_dump)
 	end_dump(-1);
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	stop_streaming();
-	(void)close(fd);
 }
 
 TEST(contents_are_streamed_gpu_by_gpu)
 {
 	struct fake_process *process = make_process();
-	int kfd = open_kfd_of(process);
+	_cleanup_close_ int kfd = open_kfd_of(process);
 	uint8_t *pages, *bo;
 	size_t size, bo_size;
 
@@ -185,13 +176,12 @@ TEST(contents_are_streamed_gpu_by_gpu)
 	assert_false(unit_exists("amdgpu-kfd-8.img"));
 	assert_false(unit_exists("amdgpu-pages-8-beef.img"));
 	free(bo);
-	(void)close(kfd);
 }
 
 /* The link in the directory belongs to another dump. */
 TEST(a_streamed_dump_is_not_incremental)
 {
-	int fd = open_kfd_of(make_process());
+	_cleanup_close_ int fd = open_kfd_of(make_process());
 
 	assert_int_equal(symlink("../1", unit_path("parent")), 0);
 	start_streaming(true);
@@ -199,7 +189,6 @@ TEST(a_streamed_dump_is_not_incremental)
 	assert_int_equal(dump_file(fd, 8), 0);
 	end_dump(0);
 	stop_streaming();
-	(void)close(fd);
 }
 
 /* The streamer ends during the dump, and the process continues. */

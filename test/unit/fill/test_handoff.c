@@ -75,24 +75,30 @@ static int begin(void **state)
 	return fake_gpu_begin(state);
 }
 
+static void free_handoff_at(struct handoff **handoff)
+{
+	handoff_free(*handoff);
+}
+
+#define _cleanup_handoff_ _cleanup_(free_handoff_at)
+
 static void add_checksums(struct set *set)
 {
-	struct set *filled = make_set(sizes);
+	_cleanup_set_ struct set *filled = make_set(sizes);
 
 	fill(filled);
 	assert_int_equal(content_save(&filled->job, 1, &settings), 0);
 	for (size_t i = 0; i < set->num_bos; i++)
 		set->bos[i].checksum = filled->bos[i].checksum;
 	set->job.has_checksums = filled->job.has_checksums;
-	free_set(filled);
 }
 
 #define TEST(name) TEST_WITH(name, begin, fake_gpu_end)
 
 TEST(contents_of_a_task_are_loaded)
 {
-	struct handoff *handoff = new_handoff();
-	struct set *set = make_task_set(0);
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
+	_cleanup_set_ struct set *set = make_task_set(0);
 	pid_t pid;
 
 	add_checksums(set);
@@ -102,13 +108,11 @@ TEST(contents_of_a_task_are_loaded)
 	assert_int_equal(handoff_finish(handoff, pid), 0);
 	assert_true(bos_are_filled(set));
 	assert_logged("GPU 0x0100: loaded 4 BOs");
-	handoff_free(handoff);
-	free_set(set);
 }
 
 TEST(contents_of_several_tasks_are_loaded_at_once)
 {
-	struct handoff *handoff = new_handoff();
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
 	struct set *sets[TASKS_MAX][2];
 	pid_t pids[TASKS_MAX];
 
@@ -131,7 +135,6 @@ TEST(contents_of_several_tasks_are_loaded_at_once)
 		assert_true(bos_are_filled(sets[i / 2][i % 2]));
 		free_set(sets[i / 2][i % 2]);
 	}
-	handoff_free(handoff);
 }
 
 /* More BOs than a message has room for, and more than RLIMIT_NOFILE of this process allows. */
@@ -164,8 +167,8 @@ TEST(many_bos_are_handed_over)
 
 TEST(a_task_in_other_namespaces_is_served)
 {
-	struct handoff *handoff = new_handoff();
-	struct set *set = make_task_set(0);
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
+	_cleanup_set_ struct set *set = make_task_set(0);
 	pid_t pid;
 
 	pid = fork();
@@ -182,14 +185,12 @@ TEST(a_task_in_other_namespaces_is_served)
 	}
 	assert_int_equal(handoff_finish(handoff, pid), 0);
 	assert_true(bos_are_filled(set));
-	handoff_free(handoff);
-	free_set(set);
 }
 
 TEST(wrong_contents_fail_the_task)
 {
-	struct handoff *handoff = new_handoff();
-	struct set *set = make_task_set(0);
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
+	_cleanup_set_ struct set *set = make_task_set(0);
 	pid_t pid;
 
 	add_checksums(set);
@@ -199,18 +200,15 @@ TEST(wrong_contents_fail_the_task)
 	assert_int_equal(wait_for(pid), 0);
 	assert_int_equal(handoff_finish(handoff, pid), -EBADMSG);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 1 of 4");
-	handoff_free(handoff);
-	free_set(set);
 }
 
 TEST(a_task_that_sends_nothing_fails)
 {
-	struct handoff *handoff = new_handoff();
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
 
 	assert_int_equal(handoff_listen(handoff), 0);
 	assert_int_equal(handoff_finish(handoff, getpid()), -EPROTO);
 	assert_logged("Error (amdgpu_plugin): ", "did not arrive");
-	handoff_free(handoff);
 }
 
 /* Sends what a task sends before it dies: a HELLO, then a JOB of @num_bos BOs and @num_sent of the
@@ -248,8 +246,8 @@ TEST(a_task_that_dies_fails_alone)
 	} cases[] = { { 0, 0 }, { 3, 0 }, { 300, 250 }, { 2, 2 }, { 1u << 26, 0 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct handoff *handoff = new_handoff();
-		struct set *set = make_task_set(0);
+		_cleanup_handoff_ struct handoff *handoff = new_handoff();
+		_cleanup_set_ struct set *set = make_task_set(0);
 		pid_t dying, other;
 
 		print_message("case %zu\n", i);
@@ -263,15 +261,13 @@ TEST(a_task_that_dies_fails_alone)
 		assert_logged("Error (amdgpu_plugin): ", "did not arrive");
 		assert_int_equal(handoff_finish(handoff, other), 0);
 		assert_true(bos_are_filled(set));
-		handoff_free(handoff);
-		free_set(set);
 	}
 }
 
 /* Tasks with more messages than a socket holds fail and do not block. */
 static void expect_sends_fail(struct handoff *handoff)
 {
-	struct set *set = new_set(0);
+	_cleanup_set_ struct set *set = new_set(0);
 	pid_t early, late;
 
 	for (unsigned int i = 0; i < 500; i++)
@@ -288,7 +284,6 @@ static void expect_sends_fail(struct handoff *handoff)
 	assert_true(wait_for(late) < 0);
 	assert_true(handoff_finish(handoff, early) < 0);
 	handoff_free(handoff);
-	free_set(set);
 }
 
 TEST(tasks_fail_if_the_listener_cannot_start)
@@ -310,8 +305,8 @@ static int enter_mount_namespace(void)
 /* The result of entering. Runs in a child, as the process may lose its root that way. */
 static int enter_while_listening(bool loads)
 {
-	struct handoff *handoff = new_handoff();
-	struct set *set = make_task_set(0);
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
+	_cleanup_set_ struct set *set = make_task_set(0);
 	pid_t task;
 	int ret;
 
@@ -325,8 +320,6 @@ static int enter_while_listening(bool loads)
 	hold.on = false;
 	if (wait_for(task) < 0 || handoff_finish(handoff, task) < 0)
 		return EIO;
-	handoff_free(handoff);
-	free_set(set);
 	return ret;
 }
 
@@ -356,8 +349,8 @@ TEST(mount_namespaces_can_be_entered_while_contents_are_loaded)
 
 TEST(a_listener_that_cannot_unshare_its_root_fails)
 {
-	struct handoff *handoff = new_handoff();
-	struct set *set = make_task_set(0);
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
+	_cleanup_set_ struct set *set = make_task_set(0);
 	pid_t task;
 
 	unshare_fails = true;
@@ -365,8 +358,6 @@ TEST(a_listener_that_cannot_unshare_its_root_fails)
 	task = fork_task(handoff, &set->job, 1);
 	assert_true(wait_for(task) < 0);
 	assert_true(handoff_finish(handoff, task) < 0);
-	handoff_free(handoff);
-	free_set(set);
 }
 
 /* CRIU's helper processes inherit all of its descriptors. */
@@ -381,8 +372,8 @@ TEST(an_inherited_listen_sock_blocks_no_task)
 
 TEST(the_main_thread_does_the_work_of_a_worker_that_cannot_start)
 {
-	struct handoff *handoff = new_handoff();
-	struct set *set = make_task_set(0);
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
+	_cleanup_set_ struct set *set = make_task_set(0);
 	pid_t pid;
 
 	pid = fork_task(handoff, &set->job, 1);
@@ -392,14 +383,12 @@ TEST(the_main_thread_does_the_work_of_a_worker_that_cannot_start)
 	assert_int_equal(handoff_finish(handoff, pid), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "cannot start more threads");
 	assert_true(bos_are_filled(set));
-	handoff_free(handoff);
-	free_set(set);
 }
 
 /* If the restore fails for another reason, CRIU does not resume the tasks. */
 TEST(loads_are_cancelled_without_a_line)
 {
-	struct handoff *handoff = new_handoff();
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
 	struct set *sets[2] = { make_task_set(0), make_task_set(1) };
 
 	assert_int_equal(handoff_listen(handoff), 0);
@@ -411,7 +400,6 @@ TEST(loads_are_cancelled_without_a_line)
 	for (unsigned int i = 0; i < 2; i++)
 		free_set(sets[i]);
 	handoff = new_handoff();
-	handoff_free(handoff);
 	handoff_free(NULL);
 }
 
@@ -441,13 +429,12 @@ TEST(cancelled_workers_end_after_their_current_step)
 {
 	struct content_settings small = settings;
 	struct content_totals totals = { 0 };
-	struct handoff *handoff;
+	_cleanup_handoff_ struct handoff *handoff = NULL;
 	struct set *sets[GPUS];
 
 	small.staging_bytes = PAGE;
 	assert_int_equal(handoff_new(&small, &totals, &handoff), 0);
 	start_more_gpus_than_the_pool_allows(handoff, sets);
-	handoff_free(handoff);
 	/* Each worker finishes only its current read. */
 	assert_int_equal(hold.reads, GPUS - 1);
 	for (unsigned int i = 0; i < GPUS; i++)
@@ -456,8 +443,8 @@ TEST(cancelled_workers_end_after_their_current_step)
 
 TEST(signal_settings_do_not_change)
 {
-	struct handoff *handoff = new_handoff();
-	struct set *set = make_task_set(0);
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
+	_cleanup_set_ struct set *set = make_task_set(0);
 	struct sigaction child_before, child_after;
 	sigset_t before = { 0 }, after = { 0 };
 	pid_t pid;
@@ -468,10 +455,8 @@ TEST(signal_settings_do_not_change)
 	assert_int_equal(handoff_listen(handoff), 0);
 	assert_int_equal(wait_for(pid), 0);
 	assert_int_equal(handoff_finish(handoff, pid), 0);
-	handoff_free(handoff);
 	assert_int_equal(sigaction(SIGCHLD, NULL, &child_after), 0);
 	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
 	assert_memory_equal(&before, &after, sizeof(before));
 	assert_ptr_equal(child_before.sa_handler, child_after.sa_handler);
-	free_set(set);
 }

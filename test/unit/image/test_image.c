@@ -31,7 +31,7 @@ UNIT_TEST(a_file_is_its_length_in_eight_bytes_and_the_message)
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	uint64_t sum;
 	size_t size;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 
 	node.gpu_id = 0x4321;
 	assert_int_equal(image_write_render(7, &node), 0);
@@ -40,7 +40,6 @@ UNIT_TEST(a_file_is_its_length_in_eight_bytes_and_the_message)
 	assert_memory_equal(bytes, "\x0e\0\0\0\0\0\0\0\x08\xa1\x86\x01\xf9\x7c", 14);
 	memcpy(&sum, bytes + 14, sizeof(sum));
 	assert_int_equal(sum, XXH3_64bits(bytes + 8, 4));
-	free(bytes);
 }
 
 UNIT_TEST(all_files_have_their_names_and_mode_0600)
@@ -72,7 +71,7 @@ UNIT_TEST(a_written_image_reads_back)
 	KfdBoEntry bo = KFD_BO_ENTRY__INIT;
 	KfdBoEntry *bos[] = { &bo };
 	CriuKfd kfd = CRIU_KFD__INIT;
-	CriuKfd *read;
+	_cleanup_kfd_ CriuKfd *read = NULL;
 
 	kfd.pid = 4711;
 	kfd.num_of_gpus = 1;
@@ -88,7 +87,6 @@ UNIT_TEST(a_written_image_reads_back)
 	assert_int_equal(read->bo_entries[0]->addr, UINT64_MAX);
 	assert_int_equal(read->priv_data.len, 3);
 	assert_memory_equal(read->priv_data.data, "a\0b", 3);
-	criu_kfd__free_unpacked(read, NULL);
 }
 
 UNIT_TEST(a_shorter_image_replaces_a_longer_one)
@@ -108,7 +106,7 @@ UNIT_TEST(a_shorter_image_replaces_a_longer_one)
 UNIT_TEST(kfd_images_of_both_vintages_are_read)
 {
 	for (enum vintage vintage = VINTAGE_A; vintage <= VINTAGE_B; vintage++) {
-		CriuKfd *kfd;
+		_cleanup_kfd_ CriuKfd *kfd = NULL;
 
 		write_foreign_kfd("amdgpu-kfd-3.img", 99, vintage);
 		assert_int_equal(image_read_kfd(3, &kfd), 0);
@@ -127,7 +125,6 @@ UNIT_TEST(kfd_images_of_both_vintages_are_read)
 		assert_int_equal(kfd->shared_mem_magic, 0x12345678);
 		assert_memory_equal(kfd->priv_data.data, "private", 7);
 		assert_false(kfd->has_num_of_mappings);
-		criu_kfd__free_unpacked(kfd, NULL);
 	}
 }
 
@@ -226,7 +223,7 @@ UNIT_TEST(checksums_detect_each_flipped_bit)
 {
 	uint8_t private_data[64] = { 1, 2, 3 };
 	CriuKfd kfd = CRIU_KFD__INIT;
-	uint8_t *file;
+	_cleanup_free_ uint8_t *file = NULL;
 	size_t size;
 
 	kfd.num_of_gpus = 1;
@@ -235,7 +232,7 @@ UNIT_TEST(checksums_detect_each_flipped_bit)
 	file = unit_read("amdgpu-kfd-1.img", &size);
 	for (size_t bit = 0; bit < 8 * size; bit++) {
 		bool is_tag = bit / 8 == size - 10 || bit / 8 == size - 9;
-		CriuKfd *read = NULL;
+		_cleanup_kfd_ CriuKfd *read = NULL;
 		int ret;
 
 		file[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -251,15 +248,13 @@ UNIT_TEST(checksums_detect_each_flipped_bit)
 		assert_int_equal(read->num_of_gpus, 1);
 		assert_int_equal(read->priv_data.len, sizeof(private_data));
 		assert_memory_equal(read->priv_data.data, private_data, sizeof(private_data));
-		criu_kfd__free_unpacked(read, NULL);
 	}
-	free(file);
 }
 
 UNIT_TEST(a_damaged_render_node_is_refused)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT, *read;
-	uint8_t *file;
+	_cleanup_free_ uint8_t *file = NULL;
 	size_t size;
 
 	node.gpu_id = 0x4321;
@@ -267,7 +262,6 @@ UNIT_TEST(a_damaged_render_node_is_refused)
 	file = unit_read("amdgpu-renderD-7.img", &size);
 	file[9] ^= 1;
 	unit_write("amdgpu-renderD-7.img", file, size);
-	free(file);
 	assert_int_equal(image_read_render(7, &read), -EIO);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-7.img", "checksum");
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
@@ -291,13 +285,12 @@ UNIT_TEST(garbage_of_any_length_is_refused)
 
 UNIT_TEST(an_image_may_be_a_link_to_a_regular_file)
 {
-	CriuKfd *kfd;
+	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
 	write_foreign_kfd("elsewhere", 99, VINTAGE_A);
 	assert_int_equal(symlink("elsewhere", unit_path("amdgpu-kfd-1.img")), 0);
 	assert_int_equal(image_read_kfd(1, &kfd), 0);
 	assert_int_equal(kfd->pid, 99);
-	criu_kfd__free_unpacked(kfd, NULL);
 }
 
 UNIT_TEST(only_a_regular_file_is_an_image)
@@ -395,7 +388,7 @@ UNIT_TEST(a_message_that_needs_too_much_memory_is_refused)
 {
 	const struct wire kfd = foreign_kfd(103, VINTAGE_A);
 	size_t size = 4 << 20;
-	uint8_t *bytes = malloc(size);
+	_cleanup_free_ uint8_t *bytes = malloc(size);
 	CriuKfd *image;
 
 	assert_non_null(bytes);
@@ -403,7 +396,6 @@ UNIT_TEST(a_message_that_needs_too_much_memory_is_refused)
 	for (size_t i = kfd.size; i < size; i++)
 		bytes[i] = (i - kfd.size) % 2 ? 0 : 11 << 3;
 	write_framed("amdgpu-kfd-1.img", bytes, size - (size - kfd.size) % 2);
-	free(bytes);
 	assert_int_equal(image_read_kfd(1, &image), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "MiB of memory");
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);

@@ -12,7 +12,7 @@
 UNIT_TEST(a_new_pages_file_is_empty_and_closed_on_exec)
 {
 	size_t size;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	int fd = -1;
 
 	assert_int_equal(image_create_pages(5, 0xbeef, 0x0102030405060708, &fd), 0);
@@ -24,7 +24,6 @@ UNIT_TEST(a_new_pages_file_is_empty_and_closed_on_exec)
 	bytes = unit_read("amdgpu-pages-5-beef.img", &size);
 	assert_int_equal(size, 1);
 	assert_memory_equal(bytes, "x", 1);
-	free(bytes);
 }
 
 UNIT_TEST(a_full_disk_is_an_error_before_the_dump)
@@ -38,14 +37,13 @@ UNIT_TEST(a_full_disk_is_an_error_before_the_dump)
 UNIT_TEST(a_gpu_without_contents_has_a_file_of_length_0)
 {
 	size_t size;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	int fd = -1;
 
 	assert_int_equal(image_create_pages(5, 1, 0, &fd), 0);
 	assert_int_equal(image_close_pages(5, 1, &fd), 0);
 	bytes = unit_read("amdgpu-pages-5-0001.img", &size);
 	assert_int_equal(size, 8);
-	free(bytes);
 }
 
 UNIT_TEST(the_length_of_a_pages_file_must_be_that_of_the_bos)

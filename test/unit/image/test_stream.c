@@ -162,7 +162,7 @@ UNIT_TEST(files_beside_a_stream_are_neither_read_nor_removed)
 UNIT_TEST(a_message_that_ends_early_is_refused_by_name)
 {
 	CriuKfd *kfd;
-	uint8_t *whole;
+	_cleanup_free_ uint8_t *whole = NULL;
 	size_t size;
 
 	start_streaming(true);
@@ -178,7 +178,6 @@ UNIT_TEST(a_message_that_ends_early_is_refused_by_name)
 		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 		stop_streaming();
 	}
-	free(whole);
 }
 
 UNIT_TEST(a_message_that_goes_on_is_refused_by_name)

@@ -74,9 +74,9 @@ static uint8_t *pack(const KfdDeviceEntry *entry, size_t *ret_size)
 
 UNIT_TEST(a_message_restores_all_fields_of_a_node)
 {
-	struct topology topology = { 0 }, read = { 0 };
+	_cleanup_(topology_done) struct topology topology = { 0 }, read = { 0 };
 	KfdDeviceEntry *entry, *unpacked;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
 	make_machine(&topology);
@@ -85,20 +85,17 @@ UNIT_TEST(a_message_restores_all_fields_of_a_node)
 	bytes = pack(entry, &size);
 	kfd_device_entry__free_unpacked(entry, NULL);
 	unpacked = kfd_device_entry__unpack(NULL, size, bytes);
-	free(bytes);
 	assert_non_null(unpacked);
 	assert_int_equal(topology_entries_read(&unpacked, 1, &read), 0);
 	kfd_device_entry__free_unpacked(unpacked, NULL);
 
 	assert_int_equal(read.num_nodes, 1);
 	assert_same_node(&read.nodes[0], &topology.nodes[1]);
-	topology_done(&topology);
-	topology_done(&read);
 }
 
 UNIT_TEST(only_links_to_known_nodes_are_saved)
 {
-	struct topology topology = { 0 }, read = { 0 };
+	_cleanup_(topology_done) struct topology topology = { 0 }, read = { 0 };
 	KfdDeviceEntry *entry;
 
 	make_machine(&topology);
@@ -111,13 +108,11 @@ UNIT_TEST(only_links_to_known_nodes_are_saved)
 	assert_int_equal(read.nodes[0].links[0].weight, 20);
 	assert_int_equal(read.nodes[0].links[1].type, LINK_XGMI);
 	assert_int_equal(read.nodes[0].links[1].weight, 13);
-	topology_done(&topology);
-	topology_done(&read);
 }
 
 UNIT_TEST(a_cpu_node_has_gpu_id_0)
 {
-	struct topology topology = { 0 }, read = { 0 };
+	_cleanup_(topology_done) struct topology topology = { 0 }, read = { 0 };
 	KfdDeviceEntry *entry;
 
 	make_machine(&topology);
@@ -127,8 +122,6 @@ UNIT_TEST(a_cpu_node_has_gpu_id_0)
 	kfd_device_entry__free_unpacked(entry, NULL);
 	assert_int_equal(read.nodes[0].cpu_cores_count, 64);
 	assert_int_equal(topology_count_gpus(&read), 0);
-	topology_done(&topology);
-	topology_done(&read);
 }
 
 /* The field numbers of CRIU's own plugin. */
@@ -174,10 +167,10 @@ static const struct {
 
 UNIT_TEST(fields_have_the_numbers_of_crius_plugin)
 {
-	struct topology topology = { 0 };
+	_cleanup_(topology_done) struct topology topology = { 0 };
 	KfdDeviceEntry *entry;
 	const uint8_t *at = NULL;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	uint64_t value = 0;
 	size_t size;
 
@@ -197,30 +190,26 @@ UNIT_TEST(fields_have_the_numbers_of_crius_plugin)
 	assert_int_equal(value, topology.nodes[1].vram_size);
 	assert_true(wire_find(bytes, size, 32, 1, &value, &at));
 	assert_true(wire_has_up_to(at, value, 2));
-	free(bytes);
 	kfd_device_entry__free_unpacked(entry, NULL);
-	topology_done(&topology);
 }
 
 UNIT_TEST(a_node_of_zeros_has_all_required_fields)
 {
-	struct topology topology = { 0 };
+	_cleanup_(topology_done) struct topology topology = { 0 };
 	KfdDeviceEntry *entry;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
 	entry = topology_entry_new(&topology, topology_add(&topology));
 	bytes = pack(entry, &size);
 	assert_true(wire_has_up_to(bytes, size, OLD_FIELDS));
-	free(bytes);
 	kfd_device_entry__free_unpacked(entry, NULL);
-	topology_done(&topology);
 }
 
 UNIT_TEST(missing_fields_of_crius_images_are_zero)
 {
 	struct wire wire = { 0 }, link = { 0 };
-	struct topology read = { 0 };
+	_cleanup_(topology_done) struct topology read = { 0 };
 	const struct topology_node *node;
 	KfdDeviceEntry *entry;
 
@@ -249,5 +238,4 @@ UNIT_TEST(missing_fields_of_crius_images_are_zero)
 	assert_int_equal(node->links[0].type, LINK_XGMI);
 	assert_int_equal(node->links[0].node_to, 7);
 	assert_int_equal(node->links[0].weight, 0);
-	topology_done(&read);
 }

@@ -141,11 +141,10 @@ static void make_socket(const char *path)
 
 static void make_large_file(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (1 << 20) + 1), 0);
-	(void)close(fd);
 }
 
 /* Any user can create these in /dev/shm. */
@@ -227,7 +226,7 @@ TEST(file_and_semaphore_are_created_as_saved)
 {
 	const struct hsakmt_shm shared = { 8, 0x12345678, 0666, 0664 };
 	mode_t old = umask(077);
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
 	assert_int_equal(hsakmt_shm_restore(&shared), 0);
@@ -235,7 +234,6 @@ TEST(file_and_semaphore_are_created_as_saved)
 	bytes = unit_read(FILE_NAME, &size);
 	assert_int_equal(size, 8);
 	assert_memory_equal(bytes, "\x78\x56\x34\x12\0\0\0\0", 8);
-	free(bytes);
 	assert_int_equal(mode_of_file(), 0666);
 	assert_int_equal(fake.mode, 0664);
 	assert_int_equal(fake.opens, 1);
@@ -252,7 +250,7 @@ TEST(images_without_modes_get_the_default_mode)
 
 TEST(an_existing_file_keeps_its_contents)
 {
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
 	unit_write(FILE_NAME, "theirs of 16 byt", 16);
@@ -260,7 +258,6 @@ TEST(an_existing_file_keeps_its_contents)
 	bytes = unit_read(FILE_NAME, &size);
 	assert_int_equal(size, 16);
 	assert_memory_equal(bytes, "theirs of 16 byt", 16);
-	free(bytes);
 }
 
 TEST(an_image_without_a_file_creates_nothing)

@@ -31,12 +31,11 @@ static void assert_svm(const struct builder *b, bool expected)
 
 static void assert_num_queues(const struct builder *b, size_t expected)
 {
-	struct kfd_priv_queue *queues;
+	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues;
 
 	assert_int_equal(kfd_priv_list_queues(&b->priv, &queues, &num_queues), 0);
 	assert_int_equal(num_queues, expected);
-	free(queues);
 }
 
 static void assert_no_queue_list(const struct builder *b, int error)
@@ -330,7 +329,7 @@ UNIT_TEST(random_bytes_are_never_read_beyond_their_end)
 			.num_bos = roll(dice, 3),
 			.num_objects = roll(dice, 6),
 		};
-		uint8_t *bytes = malloc(priv.size + !priv.size);
+		_cleanup_free_ uint8_t *bytes = malloc(priv.size + !priv.size);
 		struct kfd_priv_queue *queues;
 		size_t num_queues;
 		bool has_svm;
@@ -342,7 +341,6 @@ UNIT_TEST(random_bytes_are_never_read_beyond_their_end)
 		(void)kfd_priv_has_svm(&priv, &has_svm);
 		if (!kfd_priv_list_queues(&priv, &queues, &num_queues))
 			free(queues);
-		free(bytes);
 	}
 }
 

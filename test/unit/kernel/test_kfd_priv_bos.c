@@ -89,7 +89,7 @@ UNIT_TEST(records_of_bos_are_cut_out)
 UNIT_TEST(a_mark_changes_the_version_and_nothing_else)
 {
 	uint8_t data[] = { 1, 0, 0, 0, 7 };
-	struct kfd_priv_queue *queues;
+	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	struct builder b;
 	size_t num_queues;
 
@@ -98,7 +98,6 @@ UNIT_TEST(a_mark_changes_the_version_and_nothing_else)
 	kfd_priv_mark(b.bytes, b.priv.size);
 	assert_int_equal(kfd_priv_list_queues(&b.priv, &queues, &num_queues), 0);
 	assert_int_equal(num_queues, 1);
-	free(queues);
 	kfd_priv_mark(data, sizeof(data));
 	assert_memory_equal(data, ((uint8_t[]){ 1, 0, 0, 0x80, 7 }), sizeof(data));
 	kfd_priv_unmark(data, sizeof(data));

@@ -122,14 +122,13 @@ UNIT_TEST(only_tracees_are_found)
 
 static void *map_part(const char *path, size_t pages, off_t offset)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	_cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	void *address;
 
 	assert_true(fd >= 0);
 	/* A shared mapping of /dev/zero would be one of shared memory. */
 	address = mmap(NULL, pages * 4096, PROT_READ, MAP_PRIVATE, fd, offset);
 	assert_true(address != MAP_FAILED);
-	(void)close(fd);
 	return address;
 }
 
@@ -148,7 +147,7 @@ UNIT_TEST(only_mappings_of_character_devices_are_listed)
 	void *device = map_part("/dev/zero", 3, 0x5000);
 	void *file = map_part(unit_path("renderD130"), 1, 0);
 	const struct proc_mapping *mapping;
-	struct proc_mapping *mappings;
+	_cleanup_free_ struct proc_mapping *mappings = NULL;
 	size_t count;
 
 	assert_int_equal(proc_list_mappings(getpid(), &mappings, &count), 0);
@@ -159,7 +158,6 @@ UNIT_TEST(only_mappings_of_character_devices_are_listed)
 	assert_int_equal(mapping->offset, 0x5000);
 	assert_int_equal(mapping->device, makedev(1, 5));
 	assert_null(find(mappings, count, file));
-	free(mappings);
 	(void)munmap(device, 3 * 4096);
 	(void)munmap(file, 4096);
 }
@@ -191,12 +189,11 @@ UNIT_TEST(processes_that_share_a_mapping_are_found)
 
 UNIT_TEST(a_process_without_device_mappings_has_an_empty_list)
 {
-	struct proc_mapping *mappings = NULL;
+	_cleanup_free_ struct proc_mapping *mappings = NULL;
 	size_t count = 42;
 
 	assert_int_equal(proc_list_mappings(getpid(), &mappings, &count), 0);
 	assert_int_equal(count, 0);
-	free(mappings);
 }
 
 UNIT_TEST(listing_mappings_of_no_process_is_an_error)

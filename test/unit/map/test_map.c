@@ -5,7 +5,7 @@
 
 UNIT_TEST(a_gpu_maps_to_an_equal_gpu)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	make_pair(&saved, &local);
 	/* No rule reads these. */
@@ -19,8 +19,6 @@ UNIT_TEST(a_gpu_maps_to_an_equal_gpu)
 	local.nodes[1].io_links_count = 4;
 	local.nodes[1].gds_size_in_kb = 4;
 	assert_map(&saved, &local, (const uint32_t[]){ 0x2222 });
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(an_image_without_gpus_needs_no_gpu)
@@ -111,7 +109,7 @@ static void assert_differs(const struct topology *saved, const struct topology *
 
 UNIT_TEST(each_hardware_property_must_be_equal)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	make_pair(&saved, &local);
 	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
@@ -123,13 +121,11 @@ UNIT_TEST(each_hardware_property_must_be_equal)
 		assert_differs(&saved, &local, same[i].name);
 		set(&local.nodes[1], &same[i], value);
 	}
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(a_property_of_newer_kernels_is_compared_if_both_sides_state_it)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	make_pair(&saved, &local);
 	for (size_t i = 0; i < ARRAY_SIZE(same_if_stated); i++) {
@@ -145,8 +141,6 @@ UNIT_TEST(a_property_of_newer_kernels_is_compared_if_both_sides_state_it)
 		assert_map(&saved, &local, (const uint32_t[]){ 0x2222 });
 		set(&saved.nodes[1], row, value);
 	}
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 /* All checks but the check of @row. */
@@ -160,7 +154,7 @@ static struct map_options without(const struct property *row)
 
 UNIT_TEST(a_gpu_with_less_is_refused_unless_the_check_is_off)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	make_pair(&saved, &local);
 	for (size_t i = 0; i < ARRAY_SIZE(at_least); i++) {
@@ -182,8 +176,6 @@ UNIT_TEST(a_gpu_with_less_is_refused_unless_the_check_is_off)
 		}
 		set(&local.nodes[1], row, value);
 	}
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(capability_is_compared_without_the_bits_of_the_driver)
@@ -191,7 +183,7 @@ UNIT_TEST(capability_is_compared_without_the_bits_of_the_driver)
 	static const struct property row = { FIELD(capability),
 					     SWITCH(KFD_CAPABILITY_CHECK, check_capability) };
 	const struct map_options relaxed = without(&row);
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 	uint32_t ids[1];
 
 	make_pair(&saved, &local);
@@ -207,13 +199,11 @@ UNIT_TEST(capability_is_compared_without_the_bits_of_the_driver)
 				 !is_driver_bit);
 		assert_int_equal(map_with(&saved, &local, &relaxed, ids), 0);
 	}
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(cpu_visible_vram_needs_cpu_visible_vram)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	make_pair(&saved, &local);
 	local.nodes[1].vram_public = 0;
@@ -222,13 +212,11 @@ UNIT_TEST(cpu_visible_vram_needs_cpu_visible_vram)
 	assert_map(&saved, &local, (const uint32_t[]){ 0x2222 });
 	local.nodes[1].vram_public = 1;
 	assert_map(&saved, &local, (const uint32_t[]){ 0x2222 });
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(the_first_mismatch_names_its_option)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 	struct difference first;
 
 	make_pair(&saved, &local);
@@ -244,8 +232,6 @@ UNIT_TEST(the_first_mismatch_names_its_option)
 			 2);
 	assert_string_equal(first.property, "wave_front_size");
 	assert_null(first.variable);
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 /* Another kernel counts something of the same card in another way. */
@@ -267,7 +253,7 @@ UNIT_TEST(only_the_same_card_may_differ_by_force)
 
 	force.force = true;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct topology saved, local;
+		_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 		uint32_t id;
 
 		print_message("case %s\n", cases[i].name);
@@ -286,8 +272,6 @@ UNIT_TEST(only_the_same_card_may_differ_by_force)
 				 cases[i].forced ? 0 : -ENODEV);
 		if (cases[i].forced)
 			assert_logged("Warn  (amdgpu_plugin): ", "0x1111", "simd_count");
-		topology_done(&saved);
-		topology_done(&local);
 	}
 }
 
@@ -295,7 +279,7 @@ UNIT_TEST(only_the_same_card_may_differ_by_force)
 UNIT_TEST(force_takes_no_other_card_in_the_same_slot)
 {
 	struct map_options force = all_checks;
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 	uint32_t id;
 
 	force.force = true;
@@ -304,30 +288,24 @@ UNIT_TEST(force_takes_no_other_card_in_the_same_slot)
 	local.nodes[1].unique_id = 8;
 	local.nodes[1].simd_count += 4;
 	assert_int_equal(map_with(&saved, &local, &force, &id), -ENODEV);
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(an_image_with_more_gpus_is_refused_with_both_numbers)
 {
-	struct topology saved = { 0 }, local = { 0 };
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	read_machine("eight", &saved);
 	read_machine("one", &local);
 	assert_refused(&saved, &local);
 	assert_logged("Error (amdgpu_plugin): ", "8", "1", "GPUs", "also unused ones");
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(the_log_names_a_gpu_without_candidate)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	make_pair(&saved, &local);
 	local.nodes[1].device_id = 0x744c;
 	assert_refused(&saved, &local);
 	assert_logged("Error (amdgpu_plugin): ", "0x1111");
-	topology_done(&saved);
-	topology_done(&local);
 }

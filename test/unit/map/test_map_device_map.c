@@ -21,7 +21,7 @@ static void make_machine(struct topology *topology)
 static const char *decide(const char *map_text, struct gpu_map *map)
 {
 	static char mapping[128];
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 	struct map_options options = pair_options();
 	size_t used = 0;
 
@@ -35,8 +35,6 @@ static const char *decide(const char *map_text, struct gpu_map *map)
 			used += (size_t)snprintf(mapping + used, sizeof(mapping) - used, "%s%x",
 						 used ? " " : "", map->local[i]->gpu_id);
 	}
-	topology_done(&saved);
-	topology_done(&local);
 	return mapping;
 }
 
@@ -50,23 +48,21 @@ static void assert_reason(const struct gpu_map *map, const char *expected)
 
 static void assert_mapped(const char *text, const char *expected)
 {
-	struct gpu_map map;
+	_cleanup_(map_done) struct gpu_map map = { 0 };
 
 	print_message("case %s\n", text);
 	assert_string_equal(decide(text, &map), expected);
-	map_done(&map);
 }
 
 static void assert_wrong(const char *text, const char *words, const char *problem)
 {
-	struct gpu_map map;
+	_cleanup_(map_done) struct gpu_map map = { 0 };
 
 	print_message("case %s\n", text);
 	assert_string_equal(decide(text, &map), "");
 	assert_int_equal(map.outcome, MAP_REFUSED);
 	assert_reason(&map, words);
 	assert_non_null(strstr(map.problem, problem));
-	map_done(&map);
 }
 
 UNIT_TEST(without_a_device_map_gpus_stay_on_the_same_device)
@@ -122,7 +118,7 @@ UNIT_TEST(a_syntax_error_is_refused_and_quoted)
 UNIT_TEST(an_unknown_gpu_is_refused_with_a_list_of_gpus)
 {
 	struct map_options options = pair_options();
-	struct topology machine;
+	_cleanup_(topology_done) struct topology machine = { 0 };
 
 	assert_wrong("0x100=0x1234", "device-map:unknown", "no present GPU \"0x1234\"");
 	assert_wrong("0x1234=0x100", "device-map:unknown", "no saved GPU \"0x1234\"");
@@ -133,14 +129,13 @@ UNIT_TEST(an_unknown_gpu_is_refused_with_a_list_of_gpus)
 	assert_true(pair_explain(&machine, &machine, &options) < 0);
 	assert_logged("present GPUs: ", "0x0103 (0000:0a:00.0, renderD133)");
 	assert_logged("Error (amdgpu_plugin): ", "no present GPU \"renderD128\"");
-	topology_done(&machine);
 }
 
 UNIT_TEST(an_ambiguous_name_is_refused)
 {
 	struct map_options options = pair_options();
-	struct topology machine;
-	struct gpu_map map;
+	_cleanup_(topology_done) struct topology machine = { 0 };
+	_cleanup_(map_done) struct gpu_map map = { 0 };
 
 	make_machine(&machine);
 	machine_gpu(&machine, 0)->gpu_id = 0x133;
@@ -153,8 +148,6 @@ UNIT_TEST(an_ambiguous_name_is_refused)
 	options.device_map = (char *)"GPU-70000000=0x101";
 	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
 	assert_reason(&map, "device-map:ambiguous");
-	map_done(&map);
-	topology_done(&machine);
 }
 
 UNIT_TEST(a_gpu_cannot_be_in_two_pairs)
@@ -166,8 +159,8 @@ UNIT_TEST(a_gpu_cannot_be_in_two_pairs)
 UNIT_TEST(a_pair_that_breaks_a_rule_is_refused_with_the_rule)
 {
 	struct map_options options = pair_options();
-	struct topology saved, local;
-	struct gpu_map map;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
+	_cleanup_(map_done) struct gpu_map map = { 0 };
 
 	assert_wrong("0x100=0x100,0x101=0x102", "device-map:links", "XGMI");
 	make_machine(&saved);
@@ -196,16 +189,13 @@ UNIT_TEST(a_pair_that_breaks_a_rule_is_refused_with_the_rule)
 	machine_gpu(&local, 0)->num_links = 0;
 	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
 	assert_reason(&map, "device-map:numa");
-	map_done(&map);
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 /* If 0x100 maps to 0x102, only 0x103 remains for 0x101, and its firmware is too old. */
 UNIT_TEST(pairs_that_prevent_a_mapping_are_named_as_the_cause)
 {
 	struct map_options options = pair_options();
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	make_machine(&saved);
 	make_machine(&local);
@@ -215,14 +205,12 @@ UNIT_TEST(pairs_that_prevent_a_mapping_are_named_as_the_cause)
 	options.device_map = (char *)"0x100=0x102";
 	assert_true(pair_explain(&saved, &local, &options) < 0);
 	assert_logged("Error (amdgpu_plugin): ", "the device-map allows no other mapping");
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(a_moved_gpu_has_two_gpu_ids)
 {
 	struct map_options options = pair_options();
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 	struct gpu_map map;
 
 	make_machine(&saved);
@@ -234,8 +222,6 @@ UNIT_TEST(a_moved_gpu_has_two_gpu_ids)
 		assert_int_equal(map.local[machine_gpu(&saved, 0) - saved.nodes]->gpu_id, 0x101);
 		map_done(&map);
 	}
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(random_text_is_refused_or_applied)
@@ -245,13 +231,12 @@ UNIT_TEST(random_text_is_refused_or_applied)
 	for (uint64_t seed = 0; seed < 3000; seed++) {
 		struct dice dice = { seed };
 		char text[200] = "";
-		struct gpu_map map;
+		_cleanup_(map_done) struct gpu_map map = { 0 };
 		size_t length = dice_roll(&dice, sizeof(text) - 1);
 
 		for (size_t i = 0; i < length; i++)
 			text[i] = letters[dice_roll(&dice, sizeof(letters) - 1)];
 		(void)decide(text, &map);
 		assert_true(map.outcome != MAP_REFUSED || map.reason == REASON_DEVICE_MAP);
-		map_done(&map);
 	}
 }

@@ -48,14 +48,13 @@ static int compare_paths(const void *a, const void *b)
 
 static size_t read_whole(const char *path, char **ret_text)
 {
-	FILE *file = fopen(path, "re");
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
 	size_t size;
 
 	assert_non_null(file);
 	*ret_text = malloc(65536);
 	assert_non_null(*ret_text);
 	size = fread(*ret_text, 1, 65536, file);
-	(void)fclose(file);
 	return size;
 }
 
@@ -99,13 +98,12 @@ static const char *const breakages[] = {
 
 static void write_huge(const char *path)
 {
-	char *text = malloc(3 << 20);
+	_cleanup_free_ char *text = malloc(3 << 20);
 
 	assert_non_null(text);
 	for (size_t i = 0; i < 3 << 20; i++)
 		text[i] = "simd_count 18446744073709551615\n"[i % 32];
 	unit_write(path, text, 3 << 20);
-	free(text);
 }
 
 static void write_binary(struct dice *dice, const char *path)
@@ -194,11 +192,10 @@ static void assert_at_most_one_gpu_changed(const struct topology *whole,
 static void map_both_ways(const struct topology *whole, const struct topology *broken)
 {
 	const struct map_options options = pair_options();
-	struct gpu_map map;
+	_cleanup_(map_done) struct gpu_map map = { 0 };
 
 	(void)pair_explain(whole, broken, &options);
 	assert_int_equal(map_decide(broken, whole, &options, &map), 0);
-	map_done(&map);
 	unit_forget_lines();
 }
 
@@ -206,14 +203,14 @@ UNIT_TEST(reading_a_broken_file_ends_and_invents_no_gpu)
 {
 	(void)alarm(TIME_LIMIT);
 	for (size_t m = 0; m < ARRAY_SIZE(machines); m++) {
-		struct topology whole;
+		_cleanup_(topology_done) struct topology whole = { 0 };
 
 		copy_machine(machines[m]);
 		assert_int_equal(topology_read(unit_path("%s", files.copy), &whole), 0);
 		for (uint64_t seed = 0; seed < BREAKS; seed++) {
 			struct dice dice = { seed * 31 + m };
 			size_t file = dice_roll(&dice, (uint32_t)files.count), size;
-			struct topology broken;
+			_cleanup_(topology_done) struct topology broken = { 0 };
 			char path[512], *text;
 
 			(void)snprintf(path, sizeof(path), "%s/%s", files.copy, files.paths[file]);
@@ -224,11 +221,9 @@ UNIT_TEST(reading_a_broken_file_ends_and_invents_no_gpu)
 			assert_int_equal(topology_read(unit_path("%s", files.copy), &broken), 0);
 			assert_at_most_one_gpu_changed(&whole, &broken);
 			map_both_ways(&whole, &broken);
-			topology_done(&broken);
 			restore_file(path, text, size);
 			free(text);
 		}
-		topology_done(&whole);
 		free_paths();
 	}
 	(void)alarm(0);
@@ -258,7 +253,7 @@ UNIT_TEST(the_log_names_the_broken_file_and_line)
 
 	copy_machine(machines[0]);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct topology topology;
+		_cleanup_(topology_done) struct topology topology = { 0 };
 		char path[256], *text;
 		size_t size;
 
@@ -270,7 +265,6 @@ UNIT_TEST(the_log_names_the_broken_file_and_line)
 		assert_logged("node 3", cases[i].place, cases[i].problem);
 		assert_null(topology_find_node(&topology, 3));
 		assert_int_equal(topology_count_gpus(&topology), 7);
-		topology_done(&topology);
 		unit_forget_lines();
 		restore_file(path, text, size);
 		free(text);
@@ -281,7 +275,7 @@ UNIT_TEST(the_log_names_the_broken_file_and_line)
 /* The links of the GPUs are enough. */
 UNIT_TEST(a_cpu_node_with_broken_links_is_kept)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 	char path[64];
 
 	copy_machine(machines[0]);
@@ -291,7 +285,6 @@ UNIT_TEST(a_cpu_node_with_broken_links_is_kept)
 	assert_non_null(topology_find_node(&topology, 0));
 	assert_int_equal(topology_find_node(&topology, 0)->num_links, 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "CPU node 0", "nodes/0/io_links/0/properties:1");
-	topology_done(&topology);
 	free_paths();
 }
 
@@ -322,8 +315,8 @@ UNIT_TEST(a_failure_to_list_the_nodes_is_returned)
 UNIT_TEST(more_than_64_gpus_are_refused)
 {
 	const struct map_options options = pair_options();
-	struct topology many, few;
-	struct gpu_map map;
+	_cleanup_(topology_done) struct topology many = { 0 }, few = { 0 };
+	_cleanup_(map_done) struct gpu_map map = { 0 };
 
 	machine_of_hives(1, 65, 1, false, &many);
 	machine_of_hives(1, 2, 1, false, &few);
@@ -332,9 +325,6 @@ UNIT_TEST(more_than_64_gpus_are_refused)
 	map_done(&map);
 	assert_int_equal(map_decide(&many, &few, &options, &map), 0);
 	assert_int_equal(map.reason, REASON_TOO_MANY);
-	map_done(&map);
 	assert_int_equal(pair_explain(&few, &many, &options), -ENODEV);
 	assert_logged("Error (amdgpu_plugin): ", "more than 64 GPUs");
-	topology_done(&many);
-	topology_done(&few);
 }

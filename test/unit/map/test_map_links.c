@@ -15,7 +15,7 @@ static void make_four(struct topology *topology, uint32_t first_id)
 UNIT_TEST(gpus_lose_their_link_only_with_the_check_off)
 {
 	struct map_options relaxed = all_checks;
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 	uint32_t ids[4];
 
 	relaxed.check_xgmi = false;
@@ -33,13 +33,11 @@ UNIT_TEST(gpus_lose_their_link_only_with_the_check_off)
 	assert_int_equal(map_with(&saved, &local, &relaxed, ids), 0);
 	assert_memory_equal(ids, ((const uint32_t[]){ 0x22, 0x23, 0x20, 0x21 }), sizeof(ids));
 	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(gpus_of_different_cpu_nodes_share_one_only_with_a_warning)
 {
-	struct topology saved = { 0 }, local = { 0 };
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	for (uint32_t i = 0; i < 2; i++) {
 		add_cpu(&saved, i);
@@ -56,8 +54,6 @@ UNIT_TEST(gpus_of_different_cpu_nodes_share_one_only_with_a_warning)
 	unit_forget_lines();
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x22 });
 	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 /* One saved GPU, and two equal local GPUs. Tests make the higher one the same device. */
@@ -74,7 +70,7 @@ static void make_choice(struct topology *saved, struct topology *local)
 
 UNIT_TEST(a_moved_gpu_is_recognised_by_the_gpu_id_of_its_machine)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	make_choice(&saved, &local);
 	/* The process knows the GPU by an id that another GPU has on this machine. */
@@ -82,13 +78,11 @@ UNIT_TEST(a_moved_gpu_is_recognised_by_the_gpu_id_of_its_machine)
 	saved.nodes[1].actual_gpu_id = 0x3333;
 	saved.nodes[1].location_id = local.nodes[2].location_id;
 	assert_map(&saved, &local, (const uint32_t[]){ 0x3333 });
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(gpus_keep_their_ids_before_they_take_the_lowest_nodes)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	make_four(&saved, 0x10);
 	make_four(&local, 0x20);
@@ -100,6 +94,4 @@ UNIT_TEST(gpus_keep_their_ids_before_they_take_the_lowest_nodes)
 	/* The card itself counts more than two ids. */
 	saved.nodes[2].unique_id = local.nodes[2].unique_id = 0x5555;
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x21, 0x22, 0x23 });
-	topology_done(&saved);
-	topology_done(&local);
 }

@@ -62,17 +62,16 @@ static int read_file(const char *text, struct options *options)
 
 TEST(a_missing_file_is_no_error)
 {
-	struct options options;
+	_cleanup_(options_done) struct options options = { 0 };
 
 	assert_int_equal(options_read_with_file(unit_path("none/plugin.conf"), &options), 0);
 	assert_true(options.map.check_numa);
 	assert_null(options.map.device_map);
-	options_done(&options);
 }
 
 TEST(the_file_may_have_each_option)
 {
-	struct options options;
+	_cleanup_(options_done) struct options options = { 0 };
 
 	assert_int_equal(read_file("# What an admin has written.\n"
 				   "\n"
@@ -98,7 +97,6 @@ TEST(the_file_may_have_each_option)
 	assert_int_equal(options.content.staging_bytes, 2 << 20);
 	assert_int_equal(options.content.copy_timeout_s, 7);
 	assert_string_equal(options.map.device_map, "0x1=0x2, 0x3=0x4");
-	options_done(&options);
 }
 
 TEST(an_error_in_the_file_is_logged_with_its_line)
@@ -131,7 +129,7 @@ TEST(an_error_in_the_file_is_logged_with_its_line)
 TEST(an_unreadable_file_is_an_error)
 {
 	struct options options;
-	char *line = malloc(100000);
+	_cleanup_free_ char *line = malloc(100000);
 
 	assert_true(options_read_with_file(unit_path("."), &options) < 0);
 	assert_logged("Error (amdgpu_plugin): ", "cannot read");
@@ -140,12 +138,11 @@ TEST(an_unreadable_file_is_an_error)
 	line[99999] = '\0';
 	assert_int_equal(read_file(line, &options), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "plugin.conf:1", "too long");
-	free(line);
 }
 
 TEST(the_environment_overrides_the_file)
 {
-	struct options options;
+	_cleanup_(options_done) struct options options = { 0 };
 
 	(void)setenv("KFD_NUMA_CHECK", "1", 1);
 	(void)setenv("KFD_COPY_TIMEOUT", "9", 1);
@@ -158,12 +155,11 @@ TEST(the_environment_overrides_the_file)
 	assert_false(options.map.check_fw_version);
 	assert_int_equal(options.content.copy_timeout_s, 9);
 	assert_string_equal(options.map.device_map, "0x5=0x6");
-	options_done(&options);
 }
 
 TEST(options_of_criu_override_both)
 {
-	struct options options;
+	_cleanup_(options_done) struct options options = { 0 };
 
 	(void)setenv("KFD_NUMA_CHECK", "1", 1);
 	give("--amdgpu_plugin.numa-check=0", "--amdgpu_plugin.device-map=0x7=0x8,0x9=0xa");
@@ -172,12 +168,11 @@ TEST(options_of_criu_override_both)
 	assert_false(options.map.check_numa);
 	assert_int_equal(options.content.copy_timeout_s, 7);
 	assert_string_equal(options.map.device_map, "0x7=0x8,0x9=0xa");
-	options_done(&options);
 }
 
 TEST(options_of_other_plugins_are_ignored)
 {
-	struct options options;
+	_cleanup_(options_done) struct options options = { 0 };
 
 	give("--cuda_plugin.numa-check=maybe", "--amdgpu_plugin2.numa-check");
 	assert_int_equal(read_file("", &options), 0);
@@ -190,7 +185,6 @@ TEST(options_of_other_plugins_are_ignored)
 	options_done(&options);
 	give(NULL, NULL);
 	assert_int_equal(read_file("", &options), 0);
-	options_done(&options);
 }
 
 TEST(wrong_options_of_criu_are_refused_and_quoted)
@@ -230,7 +224,7 @@ static const char *const keyed_variables[] = {
  */
 static void read_example(size_t size, char text[size])
 {
-	FILE *file = fopen("docs/examples/amdgpu_plugin.conf", "re");
+	_cleanup_fclose_ FILE *file = fopen("docs/examples/amdgpu_plugin.conf", "re");
 	size_t used = 0;
 	char line[256];
 
@@ -242,13 +236,12 @@ static void read_example(size_t size, char text[size])
 		assert_true(written >= 0 && (size_t)written < size - used);
 		used += (size_t)written;
 	}
-	(void)fclose(file);
 }
 
 TEST(the_example_sets_each_option_to_its_default)
 {
 	char text[4096] = "", line[64];
-	struct options options;
+	_cleanup_(options_done) struct options options = { 0 };
 
 	read_example(sizeof(text), text);
 	for (size_t i = 0; i < ARRAY_SIZE(keyed_variables); i++) {
@@ -267,5 +260,4 @@ TEST(the_example_sets_each_option_to_its_default)
 	CONTENT_OPTIONS(SAME_CONTENT)
 	OTHER_OPTIONS(SAME_OTHER)
 	assert_non_null(options.map.device_map);
-	options_done(&options);
 }

@@ -59,7 +59,7 @@ static void random_destination(struct dice *dice, const struct topology *source,
 
 static void random_source(struct dice *dice, struct topology *ret_source)
 {
-	struct topology whole;
+	_cleanup_(topology_done) struct topology whole = { 0 };
 	size_t gpus;
 
 	machine_random(dice, MAX_GPUS, &whole);
@@ -67,7 +67,6 @@ static void random_source(struct dice *dice, struct topology *ret_source)
 	machine_some(dice, &whole,
 		     dice_percent(dice, 70) ? gpus : dice_roll(dice, (uint32_t)gpus + 1),
 		     ret_source);
-	topology_done(&whole);
 }
 
 /* Changes a few GPUs, so that some pairs just fit and others just do not. */
@@ -134,9 +133,9 @@ UNIT_TEST(the_mapper_agrees_with_the_oracle)
 	for (uint64_t seed = 1; seed <= PAIRS; seed++) {
 		struct dice dice = { seed * 1000003 };
 		struct map_options options = random_options(&dice);
-		struct topology source, destination;
+		_cleanup_(topology_done) struct topology source = { 0 }, destination = { 0 };
 		struct oracle_answer expected;
-		struct gpu_map map;
+		_cleanup_(map_done) struct gpu_map map = { 0 };
 
 		/* The runner shows the last line of a failed test. */
 		print_message("case %llu\n", (unsigned long long)seed);
@@ -149,9 +148,6 @@ UNIT_TEST(the_mapper_agrees_with_the_oracle)
 		assert_int_equal(map_decide(&source, &destination, &options, &map), 0);
 		assert_same_answer(&source, &destination, &map, &expected);
 		note(*expected.words ? expected.words : expected.outcome, seen, counts);
-		map_done(&map);
-		topology_done(&source);
-		topology_done(&destination);
 	}
 	/* Each answer must occur, or the test proves nothing about it. */
 	for (size_t i = 0; i < NUM_ANSWERS; i++) {
@@ -165,14 +161,12 @@ UNIT_TEST(the_mapper_agrees_with_the_oracle)
 static void same_answer_again(const struct topology *source, const struct topology *destination,
 			      const struct map_options *options)
 {
-	struct gpu_map first, second;
+	_cleanup_(map_done) struct gpu_map first = { 0 }, second = { 0 };
 
 	assert_int_equal(map_decide(source, destination, options, &first), 0);
 	assert_int_equal(map_decide(source, destination, options, &second), 0);
 	assert_memory_equal(first.local, second.local, source->num_nodes * sizeof(first.local[0]));
 	assert_int_equal(first.attempts, second.attempts);
-	map_done(&first);
-	map_done(&second);
 }
 
 /* Of two CPU links with equal weight the lower node number counts. Different weights remove this
@@ -190,8 +184,10 @@ UNIT_TEST(names_and_numbers_do_not_change_the_outcome)
 	for (uint64_t seed = 1; seed <= RENAMED; seed++) {
 		struct dice dice = { seed * 7777777 };
 		struct map_options options = random_options(&dice);
-		struct topology source, destination, source_renamed, destination_renamed;
-		struct gpu_map map, renamed;
+		_cleanup_(topology_done) struct topology source = { 0 }, destination = { 0 },
+							 source_renamed = { 0 },
+							 destination_renamed = { 0 };
+		_cleanup_(map_done) struct gpu_map map = { 0 }, renamed = { 0 };
 
 		print_message("case %llu\n", (unsigned long long)seed);
 		random_source(&dice, &source);
@@ -207,11 +203,5 @@ UNIT_TEST(names_and_numbers_do_not_change_the_outcome)
 		assert_int_equal(map.outcome, renamed.outcome);
 		assert_int_equal(map.reason, renamed.reason);
 		same_answer_again(&source_renamed, &destination, &options);
-		map_done(&map);
-		map_done(&renamed);
-		topology_done(&source);
-		topology_done(&destination);
-		topology_done(&source_renamed);
-		topology_done(&destination_renamed);
 	}
 }

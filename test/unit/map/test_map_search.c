@@ -93,9 +93,9 @@ UNIT_TEST(a_mapping_is_found_on_machines_of_any_shape)
 	for (uint64_t seed = 0; seed < 5 * ARRAY_SIZE(shapes); seed++) {
 		size_t shape = seed % ARRAY_SIZE(shapes);
 		struct map_options options = pair_options();
-		struct topology saved, copy, local;
+		_cleanup_(topology_done) struct topology saved = { 0 }, copy = { 0 }, local = { 0 };
 		struct dice dice = { seed };
-		struct gpu_map map;
+		_cleanup_(map_done) struct gpu_map map = { 0 };
 
 		print_message("case %llu\n", (unsigned long long)seed);
 		machine_of_hives(shapes[shape].num_hives, shapes[shape].size,
@@ -107,10 +107,6 @@ UNIT_TEST(a_mapping_is_found_on_machines_of_any_shape)
 		assert_int_equal(map.outcome, MAP_MAPPED);
 		assert_keeps_rules(&saved, &local, &map);
 		assert_true(map.attempts <= FEW_ATTEMPTS);
-		map_done(&map);
-		topology_done(&saved);
-		topology_done(&copy);
-		topology_done(&local);
 	}
 }
 
@@ -119,9 +115,10 @@ UNIT_TEST(some_gpus_map_to_another_machine)
 {
 	for (uint64_t seed = 0; seed < 60; seed++) {
 		struct map_options options = pair_options();
-		struct topology whole, saved, local;
+		_cleanup_(topology_done) struct topology whole = { 0 }, saved = { 0 },
+							 local = { 0 };
 		struct dice dice = { seed };
-		struct gpu_map map;
+		_cleanup_(map_done) struct gpu_map map = { 0 };
 
 		machine_of_hives(8, 8, 2 + seed % 3, seed % 2, &whole);
 		machine_some(&dice, &whole, 1 + dice_roll(&dice, 64), &saved);
@@ -131,10 +128,6 @@ UNIT_TEST(some_gpus_map_to_another_machine)
 		assert_keeps_rules(&saved, &local, &map);
 		assert_int_equal(map.num_extra + topology_count_gpus(&saved), 64);
 		assert_true(map.attempts <= FEW_ATTEMPTS);
-		map_done(&map);
-		topology_done(&whole);
-		topology_done(&saved);
-		topology_done(&local);
 	}
 }
 
@@ -143,13 +136,12 @@ static void assert_refused_fast(const struct topology *saved, const struct topol
 {
 	struct map_options options = pair_options();
 	char reason[PAIR_REASON_MAX];
-	struct gpu_map map;
+	_cleanup_(map_done) struct gpu_map map = { 0 };
 
 	assert_int_equal(map_decide(saved, local, &options, &map), 0);
 	pair_reason(&map, reason, sizeof(reason));
 	assert_string_equal(reason, words);
 	assert_true(map.attempts <= FEW_ATTEMPTS);
-	map_done(&map);
 }
 
 UNIT_TEST(a_machine_without_mapping_is_refused_fast)
@@ -197,9 +189,9 @@ UNIT_TEST(a_machine_without_mapping_is_refused_fast)
 UNIT_TEST(the_search_stops_at_its_limit)
 {
 	struct map_options options = pair_options();
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 	struct dice dice = { 0 };
-	struct gpu_map map;
+	_cleanup_(map_done) struct gpu_map map = { 0 };
 
 	machine_of_hives(1, 24, 1, false, &saved);
 	machine_of_hives(1, 40, 1, false, &local);
@@ -214,9 +206,6 @@ UNIT_TEST(the_search_stops_at_its_limit)
 	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
 	assert_int_equal(map.reason, REASON_UNDECIDED);
 	assert_int_equal(map.attempts, SEARCH_ATTEMPTS_MAX + 1);
-	map_done(&map);
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 /* The cost of the cheapest assignment of up to seven rows, by trying each. -1: none exists. */

@@ -32,14 +32,13 @@ static uint32_t map_one(const struct map_tree *tree, const struct topology *save
 			const struct topology *local, const char *device_map)
 {
 	struct map_options options = all_checks;
-	struct gpu_map map;
+	_cleanup_(map_done) struct gpu_map map = { 0 };
 	uint32_t id = 0;
 
 	options.device_map = (char *)device_map;
 	assert_int_equal(map_decide_in_tree(tree, saved, local, &options, &map), 0);
 	if (explain_map(&map) == 0)
 		id = map.local[1]->gpu_id;
-	map_done(&map);
 	return id;
 }
 
@@ -97,10 +96,9 @@ UNIT_TEST(a_pair_of_another_process_may_name_a_hidden_gpu)
 {
 	static const char pairs[] = "0x10=0x21,0x11=0x20";
 	struct two two = make_two(2);
-	struct topology visible = only(&two.local, 1);
+	_cleanup_(topology_done) struct topology visible = only(&two.local, 1);
 
 	assert_int_equal(map_one(&two.tree, &two.first, &visible, pairs), 0x21);
-	topology_done(&visible);
 	two_done(&two);
 }
 
@@ -118,8 +116,8 @@ UNIT_TEST(with_too_few_gpus_each_process_is_mapped_alone)
 UNIT_TEST(a_process_of_a_stream_takes_no_gpu_of_another)
 {
 	struct two two = make_two(2);
-	uint32_t *claims = calloc(MAP_CLAIMS, sizeof(*claims));
-	struct map_tree tree = { .partial = true, .claims = claims };
+	_cleanup_free_ uint32_t *claims = calloc(MAP_CLAIMS, sizeof(*claims));
+	_cleanup_(map_tree_done) struct map_tree tree = { .partial = true, .claims = claims };
 
 	assert_non_null(claims);
 	assert_int_equal(map_tree_add(&tree, &two.second), 0);
@@ -133,8 +131,6 @@ UNIT_TEST(a_process_of_a_stream_takes_no_gpu_of_another)
 	claims[0x20] = 0x10;
 	claims[0x21] = 0x12;
 	assert_int_equal(map_one(&tree, &two.second, &two.local, NULL), 0x20);
-	map_tree_done(&tree);
-	free(claims);
 	two_done(&two);
 }
 
@@ -142,35 +138,34 @@ UNIT_TEST(a_process_of_a_stream_takes_no_gpu_of_another)
 UNIT_TEST(processes_may_know_two_gpus_by_one_id)
 {
 	struct two two = make_two(2);
-	struct map_tree tree = { 0 };
+	_cleanup_(map_tree_done) struct map_tree tree = { 0 };
 
 	two.second.nodes[1].gpu_id = two.first.nodes[1].gpu_id;
 	assert_int_equal(map_tree_add(&tree, &two.first), 0);
 	assert_int_equal(map_tree_add(&tree, &two.second), 0);
 	assert_int_equal(map_one(&tree, &two.first, &two.local, NULL), 0x20);
 	assert_int_equal(map_one(&tree, &two.second, &two.local, NULL), 0x21);
-	map_tree_done(&tree);
 	two_done(&two);
 }
 
 UNIT_TEST(images_of_two_machines_are_mapped_one_by_one)
 {
 	struct two two = make_two(2);
-	struct map_tree tree = { 0 };
+	_cleanup_(map_tree_done) struct map_tree tree = { 0 };
 
 	two.second.nodes[1].node_id = two.first.nodes[1].node_id;
 	assert_int_equal(map_tree_add(&tree, &two.first), 0);
 	assert_int_equal(map_tree_add(&tree, &two.second), 0);
 	assert_int_equal(map_one(&tree, &two.second, &two.local, NULL), 0x20);
-	map_tree_done(&tree);
 	two_done(&two);
 }
 
 /* Links that no single image has still count. */
 UNIT_TEST(the_links_of_all_images_count)
 {
-	struct topology saved, local, both, first, second;
-	struct map_tree tree = { 0 };
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 }, both = { 0 },
+						 first = { 0 }, second = { 0 };
+	_cleanup_(map_tree_done) struct map_tree tree = { 0 };
 
 	make_cards(&saved, 0x10, 3, 1);
 	make_cards(&local, 0x20, 4, 1);
@@ -184,12 +179,6 @@ UNIT_TEST(the_links_of_all_images_count)
 	assert_int_equal(map_tree_add(&tree, &second), 0);
 	assert_int_equal(map_one(&tree, &first, &local, NULL), 0x21);
 	assert_int_equal(map_one(&tree, &second, &local, NULL), 0x20);
-	topology_done(&saved);
-	topology_done(&local);
-	topology_done(&both);
-	topology_done(&first);
-	topology_done(&second);
-	map_tree_done(&tree);
 }
 
 /* The image shows one partition of the first card, and two of another. */
@@ -202,26 +191,22 @@ static void make_partitions(struct topology *saved, struct topology *local)
 
 UNIT_TEST(of_equal_mappings_one_keeps_partitions_of_a_card_together)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	make_partitions(&saved, &local);
 	assert_map(&saved, &local, (const uint32_t[]){ 0x21, 0x22 });
 	/* Keeping a GPU counts for more. */
 	saved.nodes[1].unique_id = local.nodes[1].unique_id = 7;
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x21 });
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 UNIT_TEST(partitions_without_a_card_of_their_own_may_part)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 
 	make_cards(&saved, 0x10, 2, 2);
 	make_cards(&local, 0x20, 2, 1);
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x21 });
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 /* Maps two GPUs that share a BO. */
@@ -229,7 +214,7 @@ static int map_sharing(const struct topology *saved, const struct topology *loca
 {
 	struct map_sharing sharing[] = { { 1, true, 1 }, { 1, false, 2 } };
 	struct map_tree tree = { .sharing = sharing, .num_sharing = ARRAY_SIZE(sharing) };
-	struct gpu_map map;
+	_cleanup_(map_done) struct gpu_map map = { 0 };
 	int ret;
 
 	assert_int_equal(map_tree_add(&tree, saved), 0);
@@ -237,14 +222,13 @@ static int map_sharing(const struct topology *saved, const struct topology *loca
 	ret = explain_map(&map);
 	for (size_t i = 0; !ret && i < 2; i++)
 		ids[i] = map.local[1 + i]->gpu_id;
-	map_done(&map);
 	topology_done(&tree.saved);
 	return ret;
 }
 
 UNIT_TEST(gpus_that_share_a_bo_keep_their_relation)
 {
-	struct topology saved, local;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
 	uint32_t ids[2];
 
 	make_partitions(&saved, &local);
@@ -264,8 +248,6 @@ UNIT_TEST(gpus_that_share_a_bo_keep_their_relation)
 	unit_forget_lines();
 	assert_int_equal(map_sharing(&saved, &local, ids), -ENODEV);
 	assert_logged("Error (amdgpu_plugin): ", "share", "0x0010 0x0011", "PCI device");
-	topology_done(&saved);
-	topology_done(&local);
 }
 
 /* Two GPUs that may be partitions, with numbers @first and @second. */

@@ -224,7 +224,7 @@ static int make_dmabuf(off_t size)
 /* Another task publishes an object of its GPU @saved, which is GPU @gpu here. */
 static void publish_elsewhere_on(uint32_t number, unsigned int saved, unsigned int gpu, off_t size)
 {
-	int fd = make_dmabuf(size);
+	_cleanup_close_ int fd = make_dmabuf(size);
 	const struct object object = {
 		.store_id = host_store_fd(fd),
 		.gpu = { local_ids[gpu], topology_pci_device(&task.local[gpu]) },
@@ -234,7 +234,6 @@ static void publish_elsewhere_on(uint32_t number, unsigned int saved, unsigned i
 
 	assert_true(object.store_id >= 0);
 	assert_int_equal(objects_publish(task.session.objects, number, &object), 0);
-	(void)close(fd);
 }
 
 static void publish_elsewhere(uint32_t number, unsigned int gpu, off_t size)

@@ -116,7 +116,7 @@ UNIT_TEST(each_mapping_moves_to_its_offset_and_file)
 		/* CRIU has one string for each open file, so each case has its own. */
 		char *path = strdup(cases[i].path);
 		uint64_t offset = 42;
-		int fd = -1;
+		_cleanup_close_ int fd = -1;
 
 		print_message("case %zu\n", i);
 		assert_int_equal(mappings_update(&table, path, cases[i].addr, cases[i].old_offset,
@@ -126,7 +126,6 @@ UNIT_TEST(each_mapping_moves_to_its_offset_and_file)
 		assert_true(is_file(fd, cases[i].file));
 		assert_true(fd > LOWEST);
 		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-		(void)close(fd);
 		/* strdup() may return the same address again. */
 		table.run.path = NULL;
 		free(path);
@@ -139,14 +138,13 @@ UNIT_TEST(a_doorbell_is_found_by_address_first)
 {
 	struct mappings table = { .files = &files, .num_pending = -1 };
 	uint64_t offset;
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	add_file("kfd", 0);
 	add_bo(&table, 0, 0x1000, 0x2000, DOORBELL(5), DOORBELL(6));
 	add_bo(&table, 0, 0x9000, 0x2000, DOORBELL(5), DOORBELL(7));
 	assert_int_equal(mappings_update(&table, KFD, 0x9000, DOORBELL(5), &offset, &fd), 0);
 	assert_true(offset == DOORBELL(7));
-	(void)close(fd);
 	end(&table);
 }
 
@@ -156,13 +154,12 @@ UNIT_TEST(a_bo_is_found_by_address_under_a_wrong_node_name)
 {
 	struct mappings table = make_table(-1);
 	uint64_t offset;
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	assert_int_equal(mappings_update(&table, RENDER0, 0x20000000, 0x100000000, &offset, &fd),
 			 0);
 	assert_true(offset == 0x600000000);
 	assert_true(is_file(fd, "render1"));
-	(void)close(fd);
 	end(&table);
 }
 
@@ -371,7 +368,6 @@ UNIT_TEST(runs_of_any_order_leave_nothing_open)
 		"0m0",         "00m00f0m1m1",
 		"0s0",         "s0s00ss0s1s1s",
 		"0sf0ssm0",    "0ssssssssssssss0s0ssssssssssssss00",
-
 	};
 
 	for (size_t i = 0; i < CLOSINGS * ARRAY_SIZE(sequences); i++) {
@@ -479,7 +475,7 @@ UNIT_TEST(files_stay_open_while_mappings_are_pending)
 	static const char path[] = RENDER0;
 	struct mappings table = make_table(2);
 	uint64_t offset;
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
 	assert_true(gpu_files_find(&files, 128) >= LOWEST);
@@ -490,7 +486,6 @@ UNIT_TEST(files_stay_open_while_mappings_are_pending)
 	assert_int_equal(gpu_files_find(&files, 0), -1);
 	/* The descriptor of CRIU stays open. */
 	assert_true(is_file(fd, "render0"));
-	(void)close(fd);
 	end(&table);
 }
 
@@ -498,13 +493,12 @@ UNIT_TEST(images_without_a_count_keep_the_files)
 {
 	struct mappings table = make_table(-1);
 	uint64_t offset;
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	for (unsigned int i = 0; i < 100; i++)
 		assert_int_equal(
 			mappings_update(&table, RENDER0, 0x10000000, 0x100000000, &offset, &fd), 0);
 	assert_true(is_file(gpu_files_find(&files, 128), "render0"));
-	(void)close(fd);
 	end(&table);
 }
 

@@ -73,13 +73,12 @@ static const char *text_of_range(size_t first, size_t end)
 
 TEST(queues_start_if_all_memory_is_there)
 {
-	int fd = restore_task();
+	_cleanup_close_ int fd = restore_task();
 
 	assert_true(fd >= 0);
 	assert_int_equal(resume(getpid()), 0);
 	assert_int_equal(calls(KFD_RESUME), 1);
 	assert_int_equal(munmap(user.memory, PAGES * user.page), 0);
-	(void)close(fd);
 	end_restore(0);
 }
 
@@ -87,7 +86,7 @@ TEST(queues_start_if_all_memory_is_there)
 TEST(a_task_without_memory_that_gpus_use_is_killed)
 {
 	for (size_t page = 1; page < 3; page++) {
-		int fd = restore_task();
+		_cleanup_close_ int fd = restore_task();
 
 		assert_true(fd >= 0);
 		lose_page(page);
@@ -99,7 +98,6 @@ TEST(a_task_without_memory_that_gpus_use_is_killed)
 			      page == 1 ? text_of_range(0, 2) : text_of_range(2, 4));
 		assert_int_equal(unit_count_errors(), 1);
 		assert_int_equal(munmap(user.memory, PAGES * user.page), 0);
-		(void)close(fd);
 		end_restore(-1);
 		unit_forget_lines();
 		kernel.processes[0].calls[KFD_RESTORE] = 0;
@@ -110,7 +108,7 @@ TEST(a_task_without_memory_that_gpus_use_is_killed)
 /* AMDGPU_FORCE does not help: the memory would come later, when the GPU has missed it. */
 TEST(a_task_with_lazy_memory_is_killed)
 {
-	int fd = force_restore_task();
+	_cleanup_close_ int fd = force_restore_task();
 
 	assert_true(fd >= 0);
 	unit_print("smaps", "7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n"
@@ -121,13 +119,12 @@ TEST(a_task_with_lazy_memory_is_killed)
 	assert_int_equal(calls(KFD_RESUME), 0);
 	assert_logged("Error (amdgpu_plugin): ", "restore without --lazy-pages");
 	assert_int_equal(munmap(user.memory, PAGES * user.page), 0);
-	(void)close(fd);
 	end_restore(-1);
 }
 
 TEST(force_starts_the_queues_all_the_same)
 {
-	int fd = force_restore_task();
+	_cleanup_close_ int fd = force_restore_task();
 
 	assert_true(fd >= 0);
 	lose_page(1);
@@ -135,6 +132,5 @@ TEST(force_starts_the_queues_all_the_same)
 	assert_int_equal(calls(KFD_RESUME), 1);
 	assert_logged("Warn  (amdgpu_plugin): ", text_of_range(0, 2));
 	assert_int_equal(munmap(user.memory, PAGES * user.page), 0);
-	(void)close(fd);
 	end_restore(0);
 }

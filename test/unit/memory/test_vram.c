@@ -39,7 +39,7 @@ static void make_job(unsigned int frees_at)
 
 TEST(restore_waits_for_the_vram_of_an_ended_process)
 {
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	make_job(7);
 	fd = restore_file(5);
@@ -48,7 +48,6 @@ TEST(restore_waits_for_the_vram_of_an_ended_process)
 	assert_int_equal(calls(KFD_RESTORE), 1);
 	assert_int_equal(unit_count_lines("3 MiB of VRAM are free, and the images need 4 MiB"), 1);
 	assert_logged("kfd 5: GPU 0xabf5: has enough VRAM now");
-	(void)close(fd);
 	end_restore(0);
 }
 
@@ -80,7 +79,7 @@ TEST(the_wait_ends_and_the_driver_decides)
 TEST(enough_vram_and_old_kernels_need_no_wait)
 {
 	for (unsigned int i = 0; i < 2; i++) {
-		int fd;
+		_cleanup_close_ int fd = -1;
 
 		make_job(NEVER);
 		kernel.hides_free_vram = i;
@@ -90,7 +89,6 @@ TEST(enough_vram_and_old_kernels_need_no_wait)
 		assert_true(fd >= 0);
 		assert_int_equal(time_passes.naps, 0);
 		assert_int_equal(unit_count_lines("VRAM"), 0);
-		(void)close(fd);
 		end_restore(0);
 		forget_image();
 	}
@@ -109,7 +107,7 @@ TEST(two_tasks_need_room_for_both)
 	};
 	const struct restored_task task = { .kfd_id = 5 };
 	struct restore_shared *shared;
-	int fd = open_device("kfd-0", O_RDWR);
+	_cleanup_close_ int fd = open_device("kfd-0", O_RDWR);
 
 	time_passes.naps = 0;
 	time_passes.frees_at = 3;
@@ -123,5 +121,4 @@ TEST(two_tasks_need_room_for_both)
 	vram_end_claim(shared, &task, &needs);
 	assert_int_equal(restore_shared_claimed_vram(shared, NEW_ID), 0);
 	restore_shared_free(shared);
-	(void)close(fd);
 }

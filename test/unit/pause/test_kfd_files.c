@@ -7,7 +7,7 @@
 
 TEST(files_of_tracees_are_found_once_each)
 {
-	struct pid_list tasks = { 0 };
+	_cleanup_(pid_list_done) struct pid_list tasks = { 0 };
 	struct tree_files files;
 	struct member members[2], child;
 	int inherited[2];
@@ -22,7 +22,6 @@ TEST(files_of_tracees_are_found_once_each)
 	assert_int_equal(kfd_files_list_tree(members[0].fds[0], &tasks), 0);
 	assert_int_equal(tasks.count, 4); /* the tracee of all tests is one of them */
 	assert_int_equal(kfd_files_find(&tasks, 300, &files), 0);
-	pid_list_done(&tasks);
 	assert_int_equal(files.count, 3);
 	for (size_t i = 0; i < files.count; i++) {
 		assert_true(files.list[i].fd >= 300);
@@ -43,7 +42,7 @@ TEST(without_descriptors_nothing_is_overlooked)
 	struct rlimit old, few;
 	struct tree_files files;
 	struct member members[2];
-	struct pid_list tasks = { 0 };
+	_cleanup_(pid_list_done) struct pid_list tasks = { 0 };
 	unsigned int failed = 0;
 	int ret = -1;
 
@@ -63,7 +62,6 @@ TEST(without_descriptors_nothing_is_overlooked)
 	assert_true(failed > 0);
 	assert_int_equal(files.count, 2);
 	kfd_files_done(&files);
-	pid_list_done(&tasks);
 	leave_tree(&members[0]);
 	leave_tree(&members[1]);
 }

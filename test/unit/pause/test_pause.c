@@ -112,12 +112,11 @@ TEST(images_are_of_the_processes_whose_files_they_are)
 		assert_int_equal(dump_file(members[order[i]].fds[0], 5 + (int)order[i]), 0);
 	end_dump(0);
 	for (size_t i = 0; i < 3; i++) {
-		CriuKfd *kfd;
+		_cleanup_kfd_ CriuKfd *kfd = NULL;
 
 		assert_int_equal(image_read_kfd(5 + (int)i, &kfd), 0);
 		assert_int_equal(kfd->n_bo_entries, 3);
 		assert_int_equal(kfd->bo_entries[2]->addr, 0x800000 + (i << 20));
-		criu_kfd__free_unpacked(kfd, NULL);
 		leave_tree(&members[i]);
 	}
 	assert_all_paused(members, 3, 0);
@@ -172,7 +171,7 @@ TEST(more_files_and_inherited_ones_pause_no_process_twice)
 TEST(a_process_that_cannot_be_paused_early_waits_for_its_turn)
 {
 	struct member with, without;
-	CriuKfd *kfd;
+	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
 	join_tree(&with, make_process(), 1);
 	join_tree(&without, add_process(tracee), 1);
@@ -182,7 +181,6 @@ TEST(a_process_that_cannot_be_paused_early_waits_for_its_turn)
 	end_dump(0);
 	assert_int_equal(image_read_kfd(6, &kfd), 0);
 	assert_int_equal(kfd->num_of_gpus, 0);
-	criu_kfd__free_unpacked(kfd, NULL);
 	assert_int_equal(with.process->paused, 0);
 	leave_tree(&with);
 	leave_tree(&without);

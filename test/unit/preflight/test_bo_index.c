@@ -120,7 +120,7 @@ UNIT_TEST(the_bo_that_has_a_byte_is_found)
 /* One object on two GPUs, and another object. */
 UNIT_TEST(a_bo_with_the_same_dma_buf_is_found)
 {
-	const int object = memfd_create("object", MFD_CLOEXEC);
+	_cleanup_close_ int object = memfd_create("object", MFD_CLOEXEC);
 	struct kfd_bo_bucket some[] = {
 		BO(10, KFD_BO_VRAM, 0x9000, 0x1000),
 		BO(20, KFD_BO_VRAM, 0x5000, 0x1000),
@@ -146,7 +146,6 @@ UNIT_TEST(a_bo_with_the_same_dma_buf_is_found)
 	bo_index_free(index);
 	(void)close((int)some[1].dmabuf_fd);
 	assert_int_equal(bo_index_new(&sharer, &machine, &index), -EBADF);
-	(void)close(object);
 }
 
 UNIT_TEST(a_process_without_bos_has_no_entries)

@@ -152,7 +152,7 @@ static uint64_t inode_of(unsigned int object)
 TEST(each_file_is_listed_once_with_its_handles)
 {
 	struct file *file = open_render(128);
-	const int again = dup(file->fd);
+	_cleanup_close_ int again = dup(file->fd);
 	struct gem_files files;
 
 	add_handle(file, 2, 1);
@@ -175,7 +175,6 @@ TEST(each_file_is_listed_once_with_its_handles)
 	assert_int_equal(files.list[0].handles[1].key, inode_of(2));
 	assert_int_equal(files.list[0].handles[2].key, 0);
 	gem_list_files_done(&files);
-	(void)close(again);
 }
 
 TEST(what_the_kernel_does_not_show_is_left_out)

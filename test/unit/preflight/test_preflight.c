@@ -23,7 +23,7 @@ TEST(private_data_of_an_unknown_layout_is_refused)
 TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	unit_print("parameter-cwsr_enable", "0\n");
 	start_dump();
@@ -36,7 +36,6 @@ TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause)
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
-	(void)close(fd);
 }
 
 /* The driver refuses: the log explains its error, and AMDGPU_FORCE=1 does not help. */
@@ -147,7 +146,7 @@ static void assert_row(FILE *file, const struct preflight_text *text)
 /* Each rule is one row, in the same order, and no table has another row. */
 TEST(the_document_has_each_rule)
 {
-	FILE *file = fopen(REFUSALS, "re");
+	_cleanup_fclose_ FILE *file = fopen(REFUSALS, "re");
 	enum preflight_group group = PREFLIGHT_FILE + 1;
 	const struct preflight_text *text;
 	char line[1024];
@@ -163,7 +162,6 @@ TEST(the_document_has_each_rule)
 	}
 	assert_int_equal(group, PREFLIGHT_FILE);
 	assert_true(!*next_line(file, line));
-	(void)fclose(file);
 }
 
 /* A row that is left out is empty. */
@@ -217,12 +215,11 @@ TEST(events_that_restore_does_not_make_are_refused)
 			assert_refused(process, words, "destroy the event");
 			assert_force_dumps(process, words);
 		} else {
-			int fd = open_kfd_of(process);
+			_cleanup_close_ int fd = open_kfd_of(process);
 
 			start_dump();
 			assert_int_equal(dump_file(fd, 5), 0);
 			end_dump(0);
-			(void)close(fd);
 		}
 	}
 }
@@ -243,7 +240,7 @@ TEST(high_precision_on_gfx950_is_refused)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process;
-		int fd;
+		_cleanup_close_ int fd = -1;
 
 		print_message("case %zu\n", i);
 		change_gpus(cases[i].gpus);
@@ -259,7 +256,6 @@ TEST(high_precision_on_gfx950_is_refused)
 		start_dump();
 		assert_int_equal(dump_file(fd, 5), 0);
 		end_dump(0);
-		(void)close(fd);
 	}
 }
 
@@ -399,7 +395,7 @@ TEST(ordinary_processes_have_a_vm_of_each_gpu)
 
 	for (size_t i = 0; i <= ARRAY_SIZE(pasids); i++) {
 		struct fake_process *process;
-		int fd;
+		_cleanup_close_ int fd = -1;
 
 		print_message("case %zu\n", i);
 		for (size_t j = 0; j < PROCESSES; j++)
@@ -419,7 +415,6 @@ TEST(ordinary_processes_have_a_vm_of_each_gpu)
 		assert_int_equal(dump_file(fd, 5), 0);
 		end_dump(0);
 		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
-		(void)close(fd);
 	}
 }
 
@@ -447,7 +442,7 @@ TEST(a_process_without_bos_is_dumped_elsewhere)
 
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		struct fake_process *process = make_process_without_bos();
-		int fd = open_kfd_of(process);
+		_cleanup_close_ int fd = open_kfd_of(process);
 
 		kernel.no_bo_errno = errors[i];
 		unit_forget_lines();
@@ -456,7 +451,6 @@ TEST(a_process_without_bos_is_dumped_elsewhere)
 		end_dump(0);
 		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), i > 0);
 		assert_int_equal(unit_count_lines("process without BOs"), i > 0);
-		(void)close(fd);
 	}
 }
 

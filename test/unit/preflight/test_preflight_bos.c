@@ -66,7 +66,7 @@ TEST(bos_that_would_be_others_are_refused)
 TEST(known_flags_are_dumped)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	for (uint32_t bit = 23; bit < 32; bit++)
 		add_bo(process, GPU_B, KFD_BO_VRAM | 1u << bit, (uint64_t)bit << 20, 0x1000,
@@ -75,14 +75,13 @@ TEST(known_flags_are_dumped)
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
 	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
-	(void)close(fd);
 }
 
 /* The process exported a BO and imported it again for the same GPU. */
 TEST(a_buffer_that_is_there_twice_is_refused)
 {
 	struct fake_process *process = make_process();
-	CriuKfd *kfd;
+	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x1000, 0x200000);
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
@@ -96,14 +95,13 @@ TEST(a_buffer_that_is_there_twice_is_refused)
 	/* A restore accepts the forced image. */
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
 	assert_int_equal(image_validate_kfd(5, kfd), 0);
-	criu_kfd__free_unpacked(kfd, NULL);
 }
 
 /* A restore would give each process a copy of its own. Both processes run on. */
 TEST(a_buffer_of_two_processes_is_refused)
 {
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
-	int first = open_kfd_of(one), second = open_kfd_of(two);
+	_cleanup_close_ int first = open_kfd_of(one), second = open_kfd_of(two);
 
 	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
 	add_bo(two, GPU_B, KFD_BO_VRAM, 0x810000, 0x1000, 0x101000);
@@ -123,21 +121,17 @@ TEST(a_buffer_of_two_processes_is_refused)
 	end_dump(0);
 	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
 	assert_int_equal(one->paused + two->paused, 0);
-	(void)close(first);
-	(void)close(second);
 }
 
 /* BO 2 of the second process is shared with the first. */
 static void assert_both_are_refused(const struct fake_process *one, const struct fake_process *two)
 {
-	int first = open_kfd_of(one), second = open_kfd_of(two);
+	_cleanup_close_ int first = open_kfd_of(one), second = open_kfd_of(two);
 
 	start_dump();
 	assert_fails(dump_file(first, 5));
 	assert_logged("Error (amdgpu_plugin): process ", ": BO 2", "shared");
 	end_dump(-1);
-	(void)close(first);
-	(void)close(second);
 }
 
 /* One dma-buf is of BOs on two GPUs, which both look like the owner's. In this test BOs at the same

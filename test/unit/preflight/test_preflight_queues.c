@@ -80,7 +80,7 @@ TEST(queues_that_a_kernel_saves_whole_are_not)
 		change_gpus(cases[i].gpus);
 		process = make_process_with(cases[i].queue);
 		for (size_t j = 0; j < ARRAY_SIZE(record_sizes); j++) {
-			int fd = open_kfd_of(process);
+			_cleanup_close_ int fd = open_kfd_of(process);
 
 			kernel.bo_record_size = record_sizes[j];
 			unit_forget_lines();
@@ -88,7 +88,6 @@ TEST(queues_that_a_kernel_saves_whole_are_not)
 			assert_int_equal(dump_file(fd, 5), 0);
 			end_dump(0);
 			assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
-			(void)close(fd);
 		}
 	}
 }
@@ -123,7 +122,7 @@ TEST(other_generations_have_no_control_stack_in_the_kernel)
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
 		char edit[64];
 		struct fake_process *process;
-		int fd;
+		_cleanup_close_ int fd = -1;
 
 		(void)snprintf(edit, sizeof(edit),
 			       "s/^gfx_target_version .*/gfx_target_version %s/", versions[i]);
@@ -133,7 +132,6 @@ TEST(other_generations_have_no_control_stack_in_the_kernel)
 		start_dump();
 		assert_int_equal(dump_file(fd, 5), 0);
 		end_dump(0);
-		(void)close(fd);
 	}
 }
 
@@ -158,7 +156,7 @@ TEST(a_question_that_the_kernel_does_not_answer_is_a_warning)
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		struct fake_process *process =
 			make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
-		int fd = open_kfd_of(process);
+		_cleanup_close_ int fd = open_kfd_of(process);
 
 		print_message("case %zu\n", i);
 		kernel.trial_errno = errors[i][0];
@@ -169,7 +167,6 @@ TEST(a_question_that_the_kernel_does_not_answer_is_a_warning)
 		assert_logged("Warn  (amdgpu_plugin): ", "cannot try", "queue 3");
 		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 1);
 		end_dump(0);
-		(void)close(fd);
 	}
 }
 
@@ -181,7 +178,7 @@ TEST(the_kernel_is_asked_once_and_with_one_queue)
 	struct fake_process *process =
 		make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
 	struct fake_process *other;
-	int fd = open_kfd_of(process), other_fd;
+	_cleanup_close_ int fd = open_kfd_of(process), other_fd = -1;
 
 	fake_kernel_share();
 	process->queues[process->num_queues++] = (struct fake_queue){ GPU_B, SDMA, 4, 0, 512 };
@@ -202,8 +199,6 @@ TEST(the_kernel_is_asked_once_and_with_one_queue)
 	assert_int_equal(dump_file(other_fd, 6), 0);
 	assert_int_equal(kernel.trials, 1);
 	end_dump(0);
-	(void)close(fd);
-	(void)close(other_fd);
 }
 
 /* Gives GPU A, and not GPU B, another property. */
@@ -230,7 +225,7 @@ TEST(the_kernel_is_asked_for_each_kind_of_queue)
 	fake_kernel_share();
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process;
-		int fd;
+		_cleanup_close_ int fd = -1;
 
 		print_message("case %zu\n", i);
 		kernel.trials = 0;
@@ -242,7 +237,6 @@ TEST(the_kernel_is_asked_for_each_kind_of_queue)
 		assert_int_equal(dump_file(fd, 5), 0);
 		end_dump(0);
 		assert_int_equal(kernel.trials, cases[i].trials);
-		(void)close(fd);
 	}
 }
 
@@ -251,7 +245,7 @@ TEST(sdma_queues_of_several_xccs_are_tried)
 {
 	const struct fake_queue queue = { GPU_B, SDMA, 4, 0, 1024 };
 	struct fake_process *process;
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	change_gpus("s/^num_xcc .*/num_xcc 2/");
 	process = make_process_with(queue);
@@ -264,7 +258,6 @@ TEST(sdma_queues_of_several_xccs_are_tried)
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
 	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
-	(void)close(fd);
 }
 
 TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
@@ -285,7 +278,7 @@ TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process;
-		int fd;
+		_cleanup_close_ int fd = -1;
 
 		change_gpus(cases[i].gpus);
 		process = make_process_with(cases[i].queue);
@@ -294,7 +287,6 @@ TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 		assert_int_equal(dump_file(fd, 5), 0);
 		end_dump(0);
 		assert_int_equal(kernel.trials, 0);
-		(void)close(fd);
 	}
 	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
 }
@@ -303,14 +295,13 @@ TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 TEST(a_process_without_queues_is_dumped_on_any_gpu)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(process);
 
 	change_gpus("s/^gfx_target_version .*/gfx_target_version 110000/;s/^num_xcc .*/num_xcc 8/");
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
 	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
-	(void)close(fd);
 }
 
 TEST(many_bad_queues_are_one_line)

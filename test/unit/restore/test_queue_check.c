@@ -194,14 +194,13 @@ static void change_gpus(const char *edit)
 
 static void copy_gpu_to_image(void)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 	const struct topology_node *present;
 
 	assert_int_equal(topology_read(kernel.machine, &topology), 0);
 	present = &topology.nodes[topology.num_nodes - 1];
 	image->device_entries[1]->gfx_target_version = present->gfx_target_version;
 	image->device_entries[1]->num_xcc = present->num_xcc;
-	topology_done(&topology);
 }
 
 TEST(states_that_harm_the_kernel_are_refused)

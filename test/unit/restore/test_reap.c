@@ -105,7 +105,7 @@ static void kill_tasks(unsigned long namespaces, int threads, int children)
 {
 	for (int round = 0; round < ROUNDS; round++) {
 		pid_t pid = start_task(namespaces, threads, children);
-		struct pid_list tree = { 0 };
+		_cleanup_(pid_list_done) struct pid_list tree = { 0 };
 
 		seize_tree(pid, &tree);
 		reap_kill(&tree);
@@ -115,7 +115,6 @@ static void kill_tasks(unsigned long namespaces, int threads, int children)
 			if (tree.pids[i] != pid)
 				assert_reported(tree.pids[i]);
 		}
-		pid_list_done(&tree);
 	}
 }
 
@@ -163,14 +162,13 @@ static void kill_one(pid_t pid)
 PLAIN_TEST(children_survive)
 {
 	pid_t pid = start_task(0, 0, 1);
-	struct pid_list tree = { 0 };
+	_cleanup_(pid_list_done) struct pid_list tree = { 0 };
 
 	seize_tree(pid, &tree);
 	assert_int_equal(tree.count, 2);
 	kill_one(pid);
 	assert_int_equal(waitpid(tree.pids[1], NULL, __WALL | WNOHANG), 0);
 	kill_one(tree.pids[1]);
-	pid_list_done(&tree);
 }
 
 PLAIN_TEST(child_without_tracing)

@@ -47,7 +47,7 @@ OLD_HOST_TEST(an_old_criu_gets_a_descriptor_if_the_task_has_none)
 TEST(a_process_is_restored_on_another_machine)
 {
 	uint64_t offset;
-	int fd, mapped;
+	_cleanup_close_ int fd = -1, mapped = -1;
 
 	make_image();
 	write_image(5);
@@ -71,8 +71,6 @@ TEST(a_process_is_restored_on_another_machine)
 	assert_int_equal(calls(KFD_RESUME), 1);
 	end_restore(0);
 	assert_int_equal(kernel.killed, 0);
-	(void)close(mapped);
-	(void)close(fd);
 }
 
 /* CRIU's plugin saves the nodes in the order in which sysfs lists them, which may be any. */
@@ -81,7 +79,7 @@ TEST(nodes_of_an_image_may_be_in_any_order)
 	make_image();
 	for (unsigned int i = 0; i < 2; i++) {
 		KfdDeviceEntry *first = image->device_entries[0];
-		int fd;
+		_cleanup_close_ int fd = -1;
 
 		assert_int_equal(first->gpu_id, i ? USER_ID : 0);
 		write_image(5);
@@ -92,7 +90,6 @@ TEST(nodes_of_an_image_may_be_in_any_order)
 		assert_int_equal(kernel.restored.num_devices, 1);
 		assert_int_equal(kernel.restored_devices[0].user_gpu_id, USER_ID);
 		assert_int_equal(kernel.restored_devices[0].actual_gpu_id, NEW_ID);
-		(void)close(fd);
 		end_restore(0);
 		image->device_entries[0] = image->device_entries[1];
 		image->device_entries[1] = first;
@@ -120,7 +117,7 @@ TEST(after_the_last_mapping_only_files_of_the_task_are_open)
 
 TEST(descriptors_of_the_plugin_have_high_numbers_and_close_on_exec)
 {
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	make_image();
 	image->num_of_mappings = 5;
@@ -136,7 +133,6 @@ TEST(descriptors_of_the_plugin_have_high_numbers_and_close_on_exec)
 		assert_in_range(number, LOWEST, 1024);
 		assert_true(number == fd || flags & FD_CLOEXEC);
 	}
-	(void)close(fd);
 	end_restore(0);
 }
 
@@ -168,9 +164,9 @@ TEST(contents_are_loaded_in_the_order_of_bos)
 {
 	const uint64_t *words;
 	uint64_t offset;
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
-	int fd, mapped;
+	_cleanup_close_ int fd = -1, mapped = -1;
 
 	make_image();
 	add_image_bo(KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000);
@@ -192,23 +188,20 @@ TEST(contents_are_loaded_in_the_order_of_bos)
 	assert_int_equal(size, 0x1000);
 	assert_int_equal(words[0], 0x3000 / 8 + 1);
 	assert_int_equal(words[0x1000 / 8 - 1], 0x4000 / 8);
-	free(bytes);
 
 	/* BOs are mapped through the open file that RESTORE got. */
 	assert_int_equal(
 		update_mapping("/dev/dri/renderD128", 0x800000, 0x100000000, &offset, &mapped), 1);
 	assert_true(offset == 0x100000000 + MOVED);
 	assert_true(same_open(mapped, (int)kernel.restored_devices[0].drm_fd));
-	(void)close(mapped);
 	assert_int_equal(resume(getpid()), 0);
-	(void)close(fd);
 	end_restore(0);
 }
 
 TEST(descriptors_of_many_bos_have_high_numbers)
 {
 	struct rlimit before;
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	make_image();
 	for (uint64_t i = 0; i < 1500; i++)
@@ -223,7 +216,6 @@ TEST(descriptors_of_many_bos_have_high_numbers)
 	assert_true(fd >= 0);
 	assert_in_range(gpu.lowest_dmabuf, LOWEST, INT32_MAX - 1);
 	assert_int_equal(gpu.inherited_dmabufs, 0);
-	(void)close(fd);
 	end_restore(0);
 }
 
@@ -231,7 +223,7 @@ TEST(descriptors_of_many_bos_have_high_numbers)
 TEST(the_first_call_starts_all_queues)
 {
 	pid_t root = start_root();
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	make_image();
 	write_image(5);
@@ -241,7 +233,6 @@ TEST(the_first_call_starts_all_queues)
 	assert_int_equal(calls(KFD_RESUME), 1);
 	assert_int_equal(resume(getpid()), 0);
 	assert_int_equal(calls(KFD_RESUME), 1);
-	(void)close(fd);
 	end_restore(0);
 	unit_end_sleeper(root);
 }
@@ -271,7 +262,7 @@ TEST(the_store_is_empty_when_the_queues_run)
 TEST(a_kernel_that_maps_by_the_known_id_gets_that_offset)
 {
 	uint64_t offset;
-	int fd, mapped;
+	_cleanup_close_ int fd = -1, mapped = -1;
 
 	make_image();
 	image->num_of_mappings = 2;
@@ -289,8 +280,6 @@ TEST(a_kernel_that_maps_by_the_known_id_gets_that_offset)
 	/* Doorbells without a BO, as those of an APU. */
 	assert_int_equal(update_mapping("/dev/kfd", 0x6000, OLD_DOORBELL, &offset, &mapped), 1);
 	assert_true(offset == kfd_mmap_offset_of(OLD_DOORBELL, USER_ID));
-	(void)close(mapped);
-	(void)close(fd);
 	end_restore(0);
 }
 

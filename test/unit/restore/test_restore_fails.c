@@ -149,7 +149,7 @@ TEST(a_task_is_killed_if_a_mapping_cannot_be_restored)
 
 TEST(a_task_is_killed_if_resume_fails)
 {
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	make_image();
 	write_image(5);
@@ -164,7 +164,6 @@ TEST(a_task_is_killed_if_resume_fails)
 	assert_int_equal(kernel.killed, getpid());
 	assert_int_equal(resume(getpid()), -EINVAL);
 	assert_int_equal(unit_count_lines("resume"), 1);
-	(void)close(fd);
 	cgroupd_stops = 0;
 	end_restore(-1);
 	/* CRIU has done it before this hook. */
@@ -177,7 +176,7 @@ TEST(tasks_without_gpu_state_are_killed_too)
 {
 	pid_t root = start_root();
 	siginfo_t info = { 0 };
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	make_image();
 	write_image(5);
@@ -192,14 +191,13 @@ TEST(tasks_without_gpu_state_are_killed_too)
 	assert_int_equal(info.si_pid, root);
 	assert_int_equal(resume(getpid()), -ENOMEM);
 	assert_int_equal(calls(KFD_RESUME), 0);
-	(void)close(fd);
 	end_restore(-1);
 	unit_end_sleeper(root);
 }
 
 TEST(a_task_that_has_ended_fails_the_restore)
 {
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	make_image();
 	write_image(5);
@@ -210,6 +208,5 @@ TEST(a_task_that_has_ended_fails_the_restore)
 	assert_logged("Error (amdgpu_plugin): ", "0 of 1 processes with GPU state");
 	assert_int_equal(kernel.killed, getpid());
 	assert_int_equal(calls(KFD_RESUME), 0);
-	(void)close(fd);
 	end_restore(-1);
 }

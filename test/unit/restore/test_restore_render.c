@@ -20,7 +20,7 @@ static void write_render(int id, uint32_t compute_pid)
 TEST(the_compute_file_is_the_file_of_restore_in_either_order)
 {
 	for (unsigned int render_first = 0; render_first < 2; render_first++) {
-		int render = -1, kfd;
+		_cleanup_close_ int render = -1, kfd = -1;
 
 		forget_image();
 		make_image();
@@ -36,8 +36,6 @@ TEST(the_compute_file_is_the_file_of_restore_in_either_order)
 		assert_true(kfd >= 0);
 		assert_int_equal(device_of(render, "renderD-"), 130);
 		assert_true(same_open(render, (int)kernel.restored_devices[0].drm_fd));
-		(void)close(render);
-		(void)close(kfd);
 		end_restore(0);
 	}
 }
@@ -64,7 +62,7 @@ TEST(a_render_node_that_another_process_computes_through_is_refused)
 
 TEST(another_open_of_a_render_node_is_another_file)
 {
-	int compute, other, kfd;
+	_cleanup_close_ int compute = -1, other = -1, kfd = -1;
 
 	make_image();
 	write_image(5);
@@ -77,9 +75,6 @@ TEST(another_open_of_a_render_node_is_another_file)
 	assert_int_equal(device_of(other, "renderD-"), 130);
 	assert_false(same_open(other, compute));
 	assert_true(same_open(compute, (int)kernel.restored_devices[0].drm_fd));
-	(void)close(other);
-	(void)close(compute);
-	(void)close(kfd);
 	end_restore(0);
 }
 
@@ -145,7 +140,7 @@ TEST(a_task_without_mappings_has_only_its_own_files)
 TEST(files_stay_open_if_mappings_may_follow)
 {
 	size_t before = unit_count_fds();
-	int kfd;
+	_cleanup_close_ int kfd = -1;
 
 	make_image();
 	image->has_num_of_mappings = false;
@@ -153,7 +148,6 @@ TEST(files_stay_open_if_mappings_may_follow)
 	start_restore();
 	kfd = restore_file(5);
 	assert_int_equal(unit_count_fds(), before + 3);
-	(void)close(kfd);
 	end_restore(0);
 }
 
@@ -191,7 +185,7 @@ TEST(a_render_node_beside_an_unreadable_image_is_refused)
 TEST(a_render_node_of_a_foreign_image_is_the_compute_file)
 {
 	struct CriuRenderNode node = CRIU_RENDER_NODE__INIT;
-	int render, kfd;
+	_cleanup_close_ int render = -1, kfd = -1;
 
 	make_image();
 	write_image(5);
@@ -202,8 +196,6 @@ TEST(a_render_node_of_a_foreign_image_is_the_compute_file)
 	render = restore_file(6);
 	kfd = restore_file(5);
 	assert_true(same_open(render, (int)kernel.restored_devices[0].drm_fd));
-	(void)close(render);
-	(void)close(kfd);
 	end_restore(0);
 }
 
@@ -211,7 +203,7 @@ TEST(a_render_node_of_a_foreign_image_is_the_compute_file)
 TEST(a_render_node_without_kfd_state_is_restored_on_a_fitting_gpu)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	make_image();
 	node.gpu_id = OLD_ID;
@@ -220,7 +212,6 @@ TEST(a_render_node_without_kfd_state_is_restored_on_a_fitting_gpu)
 	start_restore();
 	fd = restore_file(6);
 	assert_int_equal(device_of(fd, "renderD-"), 130);
-	(void)close(fd);
 	end_restore(0);
 	node.device->device_id++;
 	assert_int_equal(image_write_render(6, &node), 0);

@@ -107,7 +107,7 @@ TEST(a_task_without_mappings_has_only_its_own_files)
 TEST(a_render_node_of_unknown_vm_is_the_compute_file)
 {
 	KfdOwner unknown = owner_of(getpid(), 5, false);
-	int render, kfd;
+	_cleanup_close_ int render = -1, kfd = -1;
 
 	start_over();
 	write_image(5);
@@ -117,8 +117,6 @@ TEST(a_render_node_of_unknown_vm_is_the_compute_file)
 	render = restore_file(6);
 	kfd = restore_file(5);
 	assert_true(is_of_the_restore(render));
-	(void)close(render);
-	(void)close(kfd);
 	end_restore(0);
 	stop_streaming();
 }
@@ -156,8 +154,8 @@ TEST(a_foreign_image_is_restored_after_kfd)
 TEST(a_render_node_of_another_process_reads_no_state)
 {
 	KfdOwner others = owner_of(getpid() + 1, 5, false);
-	CriuKfd *state_image;
-	int fd;
+	_cleanup_kfd_ CriuKfd *state_image = NULL;
+	_cleanup_close_ int fd = -1;
 
 	start_over();
 	write_image(5);
@@ -166,9 +164,7 @@ TEST(a_render_node_of_another_process_reads_no_state)
 	start_restore();
 	fd = restore_file(6);
 	assert_int_equal(device_of(fd, "renderD-"), 130);
-	(void)close(fd);
 	assert_int_equal(image_read_kfd(5, &state_image), 0);
-	criu_kfd__free_unpacked(state_image, NULL);
 	end_restore(0);
 	stop_streaming();
 }
@@ -191,7 +187,7 @@ TEST(a_state_that_is_missing_in_the_stream_is_an_error)
 TEST(a_second_open_of_kfd_is_a_plain_one)
 {
 	CriuKfd plain = CRIU_KFD__INIT;
-	int kfd, second;
+	_cleanup_close_ int kfd = -1, second = -1;
 
 	start_over();
 	write_image(5);
@@ -202,15 +198,13 @@ TEST(a_second_open_of_kfd_is_a_plain_one)
 	kfd = restore_file(5);
 	assert_int_equal(calls(KFD_RESTORE), 1);
 	assert_true(second >= 0 && kfd >= 0);
-	(void)close(second);
-	(void)close(kfd);
 	end_restore(0);
 	stop_streaming();
 }
 
 TEST(two_states_of_one_process_are_refused)
 {
-	int kfd;
+	_cleanup_close_ int kfd = -1;
 
 	start_over();
 	write_image(5);
@@ -221,7 +215,6 @@ TEST(two_states_of_one_process_are_refused)
 	assert_true(kfd >= 0);
 	assert_fails(restore_file(4));
 	assert_logged("Error (amdgpu_plugin): ", "kfd 4", "kfd 5");
-	(void)close(kfd);
 	end_restore(-1);
 	stop_streaming();
 }
@@ -229,20 +222,19 @@ TEST(two_states_of_one_process_are_refused)
 /* Writes a pages file: the length @bytes, then @there bytes of words that count up. */
 static void stream_pages(const char *name, uint64_t bytes, uint64_t there)
 {
-	uint64_t *words = malloc(8 + there + 8);
+	_cleanup_free_ uint64_t *words = malloc(8 + there + 8);
 
 	assert_non_null(words);
 	words[0] = bytes;
 	for (uint64_t i = 1; i <= there / 8; i++)
 		words[i] = i;
 	write_streamed(name, words, 8 + there);
-	free(words);
 }
 
 /* Replaces the only GPU of the image. */
 static void make_image_of_eight_gpus(void)
 {
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	for (size_t i = 0; i < image->n_device_entries; i++)
 		kfd_device_entry__free_unpacked(image->device_entries[i], NULL);
@@ -257,7 +249,6 @@ static void make_image_of_eight_gpus(void)
 	image->num_of_gpus = (uint32_t)topology_count_gpus(&topology);
 	for (size_t i = 0; i < image->n_bo_entries; i++)
 		image->bo_entries[i]->gpu_id = OLD_ID;
-	topology_done(&topology);
 	kernel.machine = "eight";
 }
 
@@ -267,7 +258,7 @@ TEST(contents_of_gpus_are_read_one_by_one)
 {
 	uint8_t *bytes;
 	size_t size;
-	int fd;
+	_cleanup_close_ int fd = -1;
 
 	start_over();
 	make_image_of_eight_gpus();
@@ -296,7 +287,6 @@ TEST(contents_of_gpus_are_read_one_by_one)
 		assert_int_equal(((uint64_t *)bytes)[0x40000 / 8 - 1], 0x40000 / 8);
 		free(bytes);
 	}
-	(void)close(fd);
 	end_restore(0);
 	stop_streaming();
 }

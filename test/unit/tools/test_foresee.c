@@ -56,7 +56,7 @@ static int foresee_processes(pid_t *pids, size_t count)
 {
 	const struct options options = { 0 };
 	const struct pid_list tasks = { .pids = pids, .count = count };
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 	struct survey surveys[2];
 	int ret;
 
@@ -67,7 +67,6 @@ static int foresee_processes(pid_t *pids, size_t count)
 	ret = foresee_tree(&options, &topology, &tasks, surveys, count);
 	for (size_t i = 0; i < count; i++)
 		survey_done(&surveys[i]);
-	topology_done(&topology);
 	return ret;
 }
 
@@ -82,13 +81,12 @@ static int foresee_child(void)
 
 static void *map_render(uint32_t minor)
 {
-	int fd = open_render(minor, O_RDWR);
+	_cleanup_close_ int fd = open_render(minor, O_RDWR);
 	void *memory;
 
 	assert_int_equal(ftruncate(fd, 4096), 0);
 	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_true(memory != MAP_FAILED);
-	(void)close(fd);
 	return memory;
 }
 
@@ -107,7 +105,7 @@ TEST_WITH(a_dmabuf_of_a_gpu_may_be_refused, begin, end)
 
 TEST_WITH(gem_objects_are_foreseen, begin, end)
 {
-	int fd = open_render(128, O_RDWR);
+	_cleanup_close_ int fd = open_render(128, O_RDWR);
 
 	kernel.gem_objects = 1;
 	assert_int_equal(foresee_child(), -EOPNOTSUPP);
@@ -115,13 +113,12 @@ TEST_WITH(gem_objects_are_foreseen, begin, end)
 		      "have the process free them");
 	kernel.gem_objects = 0;
 	assert_int_equal(foresee_child(), 0);
-	(void)close(fd);
 }
 
 /* Linux before 7.2 would stop its queues when the copy is closed. */
 TEST_WITH(a_file_with_the_vm_of_a_running_process_is_not_copied, begin, end)
 {
-	int kfd = open_device("kfd-0", O_RDWR);
+	_cleanup_close_ int kfd = open_device("kfd-0", O_RDWR);
 	pid_t child = unit_start_sleeper();
 
 	(void)add_process(child);
@@ -142,7 +139,6 @@ TEST_WITH(a_file_with_the_vm_of_a_running_process_is_not_copied, begin, end)
 	assert_int_equal(foresee_processes(&child, 1), 0);
 	assert_int_equal(copies, 0);
 	unit_end_sleeper(child);
-	(void)close(kfd);
 }
 
 TEST_WITH(a_mapping_without_kfd_is_foreseen, begin, end)
@@ -226,13 +222,12 @@ TEST_WITH(files_that_cannot_be_compared_are_a_warning, begin, end)
 static void warn_on(const char *kernel_release)
 {
 	const struct options options = { 0 };
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	release = kernel_release;
 	assert_int_equal(topology_read(TOPOLOGY_SYSFS, &topology), 0);
 	unit_forget_lines();
 	foresee_warn(&options, &topology);
-	topology_done(&topology);
 }
 
 TEST_WITH(kernels_that_save_no_control_stack_are_known_by_their_release, begin, end)
@@ -281,7 +276,7 @@ TEST_WITH(late_rules_are_named_with_their_objects, begin, end)
 TEST_WITH(a_driver_without_waves_is_foreseen, begin, end)
 {
 	const struct options options = { 0 }, force = { .force = true };
-	struct topology topology;
+	_cleanup_(topology_done) struct topology topology = { 0 };
 
 	unit_print("parameter-cwsr_enable", "0\n");
 	assert_int_equal(topology_read(TOPOLOGY_SYSFS, &topology), 0);
@@ -289,5 +284,4 @@ TEST_WITH(a_driver_without_waves_is_foreseen, begin, end)
 	assert_true(unit_logged("Error (amdgpu_plugin): a process cannot be paused",
 				"cwsr_enable=1", NULL));
 	assert_int_equal(foresee_machine(&force, &topology), 0);
-	topology_done(&topology);
 }
