@@ -82,6 +82,13 @@ static inline int dump_file(int fd, int id)
 	return hook(fd, id);
 }
 
+/* The dump begins, and shows a first file, which it must take. */
+static inline void begin_dump(int fd, int id)
+{
+	start_dump();
+	assert_int_equal(dump_file(fd, id), 0);
+}
+
 /* CRIU 4.0 and newer name the tasks before they show files. */
 static inline void name_task(pid_t pid)
 {
@@ -111,6 +118,13 @@ static inline int finish_dump(int result)
 static inline void end_dump(int result)
 {
 	CR_PLUGIN_DESC.exit(STAGE_DUMP, result);
+}
+
+/* A whole dump of a file. */
+static inline void dump_one(int fd, int id)
+{
+	begin_dump(fd, id);
+	end_dump(0);
 }
 
 /* A process that computes on two GPUs, the first of which it knows by another id;

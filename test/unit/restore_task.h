@@ -151,6 +151,14 @@ static inline void start_restore(void)
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
 }
 
+/* Saves the image, and begins its restore; the result is that of the hook. */
+static inline int restore_image(int id)
+{
+	write_image(id);
+	start_restore();
+	return restore_file(id);
+}
+
 static inline void end_restore(int result)
 {
 	CR_PLUGIN_DESC.exit(STAGE_RESTORE, result);

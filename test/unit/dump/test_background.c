@@ -155,8 +155,7 @@ HELD(criu_goes_on_and_waits_after_the_last_task)
 	_cleanup_close_ int fd = open_kfd_of(process);
 
 	hold_gpu();
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
+	begin_dump(fd, 5);
 	assert_true(test.held);
 	assert_int_equal(gpu.submissions, 0);
 	assert_false(is_complete(5));
@@ -181,8 +180,7 @@ HELD(without_that_hook_criu_waits_at_the_end)
 	struct fake_process *process = make_full_process();
 	_cleanup_close_ int fd = open_kfd_of(process);
 
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
+	begin_dump(fd, 5);
 	assert_int_equal(finish_dump(0), 0);
 	assert_true(is_complete(5));
 	assert_int_equal(process->paused, 0);
@@ -197,8 +195,7 @@ HELD(contents_that_cannot_be_saved_fail_the_dump)
 
 	gpu.fail_at = 1;
 	gpu.fail_errno = EACCES;
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
+	begin_dump(fd, 5);
 	assert_int_equal(process->paused, 1);
 	assert_fails(complete_dump());
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0xdfd4", strerror(EACCES));
@@ -247,8 +244,7 @@ HELD(a_dump_that_fails_later_has_no_state)
 		struct fake_process *process = make_full_process();
 		_cleanup_close_ int fd = open_kfd_of(process);
 
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
+		begin_dump(fd, 5);
 		assert_int_equal(complete_dump(), 0);
 		assert_true(is_complete(5));
 		if (with_finish)
@@ -292,8 +288,7 @@ HELD(no_thread_shares_the_root_of_criu)
 	if (syscall(SYS_kcmp, getpid(), getpid(), KCMP_FS, 0, 0) != 0)
 		skip();
 	hold_gpu();
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
+	begin_dump(fd, 5);
 	assert_true(count_threads(false) > all);
 	assert_int_equal(count_threads(true), before);
 	assert_int_equal(complete_dump(), 0);
@@ -308,8 +303,7 @@ HELD(criu_waits_if_a_thread_cannot_leave_its_root)
 	_cleanup_close_ int fd = open_kfd_of(process);
 
 	test.unshare_fails = true;
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
+	begin_dump(fd, 5);
 	assert_true(is_complete(5));
 	assert_logged("Warn  (amdgpu_plugin): ", "CRIU waits", strerror(EPERM));
 	assert_int_equal(complete_dump(), 0);
@@ -360,8 +354,7 @@ HELD(processes_are_saved_side_by_side)
 
 	make_tree(members);
 	hold_gpu();
-	start_dump();
-	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	begin_dump(members[0].fds[0], 5);
 	assert_int_equal(dump_file(members[1].fds[0], 6), 0);
 	assert_true(test.held);
 	assert_false(is_complete(5) || is_complete(6));
@@ -383,8 +376,7 @@ HELD(one_failure_ends_all)
 	make_tree(members);
 	gpu.fail_at = 1;
 	gpu.fail_errno = EACCES;
-	start_dump();
-	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	begin_dump(members[0].fds[0], 5);
 	assert_int_equal(dump_file(members[1].fds[0], 6), 0);
 	assert_fails(complete_dump());
 	end_dump(-1);
@@ -404,8 +396,7 @@ HELD(room_is_counted_for_all_that_are_saved)
 	make_tree(members);
 	test.room = BO_SIZE + BO_SIZE / 2;
 	hold_gpu();
-	start_dump();
-	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	begin_dump(members[0].fds[0], 5);
 	assert_int_equal(dump_file(members[1].fds[0], 6), -ENOSPC);
 	assert_logged("Error (amdgpu_plugin): ", "6 MiB", "4 MiB");
 	test.ends_in_join = true;
@@ -452,8 +443,7 @@ HELD(a_signal_that_criu_misses_is_told)
 			assert_int_equal(kill(member.pid, cases[i].before), 0);
 		test.receiver = member.pid;
 		test.signal = cases[i].meanwhile;
-		start_dump();
-		assert_int_equal(dump_file(member.fds[0], 5), 0);
+		begin_dump(member.fds[0], 5);
 		end_dump(-1);
 		assert_int_equal(
 			unit_logged("Warn  (amdgpu_plugin): ", "got signal 14 (Alarm", NULL),

@@ -10,8 +10,7 @@ TEST(a_process_is_paused_until_the_dump_is_finished)
 	struct fake_process *process = make_process();
 	_cleanup_close_ int fd = open_kfd_of(process);
 
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
+	begin_dump(fd, 5);
 	assert_int_equal(process->paused, 1);
 	assert_int_equal(unit_criu()->notes, 1);
 	assert_string_equal(unit_criu()->name, "amdgpu_plugin");
@@ -36,8 +35,7 @@ TEST(without_dump_finish_the_process_is_unpaused_at_exit)
 		memset(kernel.processes, 0, sizeof(kernel.processes));
 		process = make_process();
 		fd = open_kfd_of(process);
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
+		begin_dump(fd, 5);
 		end_dump(results[i]);
 		assert_int_equal(process->paused, 0);
 		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
@@ -69,8 +67,7 @@ TEST(the_image_of_a_failed_dump_goes_before_its_process_runs)
 	unit_criu()->printed = look_at_image;
 	for (unsigned int with_finish = 0; with_finish < 2; with_finish++) {
 		seen_unpaused = false;
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
+		begin_dump(fd, 5);
 		if (with_finish) {
 			assert_int_equal(finish_dump(-1), 0);
 			assert_false(unit_exists("amdgpu-kfd-5.img"));
@@ -87,9 +84,7 @@ TEST(the_image_holds_what_the_kernel_said)
 	_cleanup_close_ int fd = open_kfd_of(process);
 	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
 	assert_int_equal(kfd->pid, tracee);
 	assert_int_equal(kfd->num_of_gpus, 2);
@@ -127,9 +122,7 @@ TEST(other_programs_can_read_the_image)
 	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	(void)close(fd);
 	bytes = unit_read("amdgpu-kfd-5.img", &size);
 	assert_true(size > 8);
@@ -151,9 +144,7 @@ TEST(every_gpu_has_a_pages_file_also_without_contents)
 	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	(void)close(fd);
 	bytes = unit_read("amdgpu-pages-5-beef.img", &size);
 	assert_int_equal(size, 8);
@@ -168,8 +159,7 @@ TEST(more_files_of_a_process_cost_no_checkpoint)
 			    third = open_kfd_of(process);
 	CriuKfd *kfd;
 
-	start_dump();
-	assert_int_equal(dump_file(first, 5), 0);
+	begin_dump(first, 5);
 	assert_int_equal(dump_file(second, 6), 0);
 	assert_int_equal(dump_file(third, 7), 0);
 	assert_int_equal(process->paused, 1);
@@ -190,8 +180,7 @@ TEST(two_processes_are_each_paused_and_unpaused_once)
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 	_cleanup_close_ int first = open_kfd_of(one), second = open_kfd_of(two);
 
-	start_dump();
-	assert_int_equal(dump_file(first, 5), 0);
+	begin_dump(first, 5);
 	assert_int_equal(dump_file(second, 6), 0);
 	assert_int_equal(one->paused + two->paused, 2);
 	end_dump(0);
@@ -205,8 +194,7 @@ TEST(a_process_that_cannot_be_unpaused_does_not_keep_others_paused)
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 	_cleanup_close_ int first = open_kfd_of(one), second = open_kfd_of(two);
 
-	start_dump();
-	assert_int_equal(dump_file(first, 5), 0);
+	begin_dump(first, 5);
 	assert_int_equal(dump_file(second, 6), 0);
 	kernel.fail_op = KFD_UNPAUSE;
 	kernel.fail_errno = ENOMEM;
@@ -226,8 +214,7 @@ TEST(an_unpause_that_the_gpu_missed_is_repeated)
 		struct fake_process *process = make_process();
 		_cleanup_close_ int fd = open_kfd_of(process);
 
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
+		begin_dump(fd, 5);
 		kernel.fail_op = KFD_UNPAUSE;
 		kernel.fail_errno = errors[i];
 		kernel.fail_count = 1;
@@ -277,9 +264,7 @@ TEST(contents_are_saved_by_gpu_in_the_order_of_bos)
 	fill_bo(add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000));
 	fill_bo(add_bo(process, 0xbeef, KFD_BO_GTT, 0x900000, 0x1000, 0x100000000));
 	fill_bo(add_bo(process, GPU_B, KFD_BO_GTT, 0xa00000, 0x2000, 0x100003000));
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	(void)close(fd);
 	bytes = unit_read("amdgpu-pages-5-dfd4.img", &size);
 	words = (const void *)bytes;
@@ -330,9 +315,7 @@ TEST(a_process_that_sees_no_gpu_is_saved_as_a_plain_open)
 	_cleanup_close_ int fd = open_kfd_of(process);
 	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	assert_int_equal(process->paused, 0);
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
 	assert_int_equal(kfd->num_of_gpus, 0);
@@ -344,9 +327,7 @@ TEST(a_process_without_bos_can_be_dumped)
 	_cleanup_close_ int fd = open_kfd_of(process);
 
 	add_device(process, GPU_A, GPU_A);
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	assert_true(unit_exists("amdgpu-kfd-5.img"));
 }
 
@@ -357,9 +338,7 @@ TEST(images_of_an_older_dump_go_first)
 
 	unit_print("amdgpu-kfd-9.img", "old");
 	unit_print("amdgpu-renderD-8.img", "old");
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	assert_false(unit_exists("amdgpu-kfd-9.img"));
 	assert_false(unit_exists("amdgpu-renderD-8.img"));
 	assert_true(unit_exists("amdgpu-kfd-5.img"));
@@ -372,11 +351,9 @@ TEST(contents_of_a_failed_dump_go_at_the_next_one)
 	struct fake_process *process = make_process(), *other = move_to_other_task(make_process());
 	_cleanup_close_ int fd = open_kfd_of(process), other_fd = open_kfd_of(other);
 
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
+	begin_dump(fd, 5);
 	end_dump(-1);
-	start_dump();
-	assert_int_equal(dump_file(fd, 6), 0);
+	begin_dump(fd, 6);
 	assert_false(unit_exists("amdgpu-pages-5-beef.img"));
 	assert_int_equal(dump_file(other_fd, 7), 0);
 	end_dump(0);
@@ -391,8 +368,7 @@ TEST(a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards)
 	_cleanup_close_ int fd = open_kfd_of(process);
 
 	process->paused = 1;
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
+	begin_dump(fd, 5);
 	assert_logged("Warn  (amdgpu_plugin): ", "still paused");
 	assert_int_equal(process->paused, 1);
 	end_dump(0);

@@ -30,9 +30,7 @@ TEST(a_limit_that_cannot_be_raised_is_only_a_warning)
 	assert_dump_fails(process, ": cannot checkpoint");
 	assert_logged("Warn  (amdgpu_plugin): ", "cannot raise RLIMIT_NOFILE", strerror(EPERM));
 	fd = open_kfd_of(process);
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	(void)close(fd);
 	limits_are_fixed = false;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -62,8 +60,7 @@ TEST(dmabufs_of_all_processes_may_exceed_the_limit)
 	kernel.fail_op = KFD_CHECKPOINT;
 	kernel.fail_errno = EINVAL;
 	for (unsigned int changes = 0; changes < 2; changes++) {
-		start_dump();
-		assert_int_equal(dump_file(fds[0], 5), 0);
+		begin_dump(fds[0], 5);
 		assert_logged("amdgpu_plugin: process", "too few descriptors for the dma-bufs");
 		kernel.fail_count = changes;
 		assert_int_equal(dump_file(fds[1], 6), changes ? -EAGAIN : 0);
@@ -183,9 +180,7 @@ TEST(a_gpu_of_others_may_be_in_reset)
 	kernel.num_open_renders = 2;
 	kernel.context_flags = 0x20;
 	kernel.context_minor = 130;
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	kernel.context_minor = 129;
 	start_dump();
 	assert_fails(dump_file(fd, 5));
@@ -205,9 +200,7 @@ TEST(an_old_driver_is_refused_before_anything_is_paused)
 	end_dump(-1);
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
 	kernel.kfd_minor = 8;
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 }
 
 TEST(an_inventory_that_fails_is_found_before_anything_is_paused)

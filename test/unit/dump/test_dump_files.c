@@ -60,9 +60,7 @@ TEST(a_render_node_without_objects_is_saved)
 	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
-	start_dump();
-	assert_int_equal(dump_file(fd, 7), 0);
-	end_dump(0);
+	dump_one(fd, 7);
 	assert_int_equal(unit_criu()->notes, 1);
 	assert_int_equal(image_read_render(7, &node), 0);
 	assert_int_equal(node->gpu_id, 32693);
@@ -293,9 +291,7 @@ static void assert_dumps(struct fake_process *process)
 	_cleanup_close_ int fd = open_kfd_of(process);
 	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
 	assert_int_equal(kfd->num_of_mappings, 1);
 }
@@ -437,8 +433,7 @@ TEST(a_dmabuf_of_a_bo_is_saved)
 		end_dump(0);
 		check_dmabuf_image(process);
 	}
-	start_dump();
-	assert_int_equal(dump_file(kfd, 5), 0);
+	begin_dump(kfd, 5);
 	assert_int_equal(dump_file(dmabuf, 7), 0);
 	assert_int_equal(finish_dump(-EIO), 0);
 	end_dump(-1);

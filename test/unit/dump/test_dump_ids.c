@@ -103,8 +103,7 @@ TEST(a_gpu_that_no_kfd_process_sees_has_the_id_of_the_machine)
 	_cleanup_close_ int kfd = open_kfd_of(process), render = open_render(129, O_RDWR);
 
 	add_device(process, GPU_B, GPU_A);
-	start_dump();
-	assert_int_equal(dump_file(render, 6), 0);
+	begin_dump(render, 6);
 	assert_int_equal(dump_file(kfd, 8), 0);
 	assert_int_equal(dump_file(render, 7), 0);
 	end_dump(0);

@@ -54,9 +54,7 @@ static void assert_nodes(const char *machine, const uint32_t *node_ids, size_t c
 	/* Each GPU has its own sum of contents. */
 	add_bo(process, GPU_A, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x3000, 0x20000000);
-	start_dump();
-	assert_int_equal(dump_file(kfd, 8), 0);
-	end_dump(0);
+	dump_one(kfd, 8);
 	assert_int_equal(image_read_kfd(8, &image), 0);
 	assert_int_equal(image->num_of_gpus, 2);
 	assert_int_equal(image->num_of_gpus + image->num_of_cpus, count);
@@ -99,9 +97,7 @@ TEST(gpus_that_the_process_does_not_see_are_not_saved)
 	(void)snprintf(machine, sizeof(machine), "%s", unit_path("mixed"));
 	kernel.machine = machine;
 	add_device(process, 0xbeef, GPU_B);
-	start_dump();
-	assert_int_equal(dump_file(kfd, 8), 0);
-	end_dump(0);
+	dump_one(kfd, 8);
 	assert_int_equal(image_read_kfd(8, &image), 0);
 	assert_int_equal(image->num_of_gpus, 1);
 	assert_int_equal(image->num_of_cpus, 1);

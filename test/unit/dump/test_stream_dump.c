@@ -83,8 +83,7 @@ TEST(delayed_images_are_written_at_the_end_of_a_successful_dump)
 
 	for (int result = -1; result <= 0; result++) {
 		start_streaming(true);
-		start_dump();
-		assert_int_equal(dump_file(fd, 7), 0);
+		begin_dump(fd, 7);
 		assert_false(is_streamed("amdgpu-renderD-7.img"));
 		end_dump(result);
 		stop_streaming();
@@ -133,8 +132,7 @@ TEST(a_delayed_image_without_a_streamer_fails_the_dump)
 	_cleanup_close_ int fd = open_render(133, O_RDWR);
 
 	start_streaming(true);
-	start_dump();
-	assert_int_equal(dump_file(fd, 7), 0);
+	begin_dump(fd, 7);
 	streamer.deaf = true;
 	assert_fails(finish_dump(0));
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-7.img");
@@ -160,9 +158,7 @@ TEST(contents_are_streamed_gpu_by_gpu)
 	add_bo(process, 0xbeef, KFD_BO_GTT, 0x800000, 0x40000, 0x10000000);
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x20000, 0x20000000);
 	start_streaming(true);
-	start_dump();
-	assert_int_equal(dump_file(kfd, 8), 0);
-	end_dump(0);
+	dump_one(kfd, 8);
 	stop_streaming();
 	for (unsigned int i = 0; i < 2; i++) {
 		pages = read_streamed(i ? "amdgpu-pages-8-dfd4.img" : "amdgpu-pages-8-beef.img",
@@ -185,9 +181,7 @@ TEST(a_streamed_dump_is_not_incremental)
 
 	assert_int_equal(symlink("../1", unit_path("parent")), 0);
 	start_streaming(true);
-	start_dump();
-	assert_int_equal(dump_file(fd, 8), 0);
-	end_dump(0);
+	dump_one(fd, 8);
 	stop_streaming();
 }
 

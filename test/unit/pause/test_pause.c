@@ -78,8 +78,7 @@ TEST(all_processes_are_paused_before_the_first_copy)
 	struct member members[3];
 
 	make_tree(members);
-	start_dump();
-	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	begin_dump(members[0].fds[0], 5);
 	assert_true(gpu.submissions > 0);
 	assert_all_paused(members, 3, 1);
 	assert_int_equal(dump_file(members[1].fds[0], 6), 0);
@@ -175,8 +174,7 @@ TEST(a_process_that_cannot_be_paused_early_waits_for_its_turn)
 
 	join_tree(&with, make_process(), 1);
 	join_tree(&without, add_process(tracee), 1);
-	start_dump();
-	assert_int_equal(dump_file(with.fds[0], 5), 0);
+	begin_dump(with.fds[0], 5);
 	assert_int_equal(dump_file(without.fds[0], 6), 0);
 	end_dump(0);
 	assert_int_equal(image_read_kfd(6, &kfd), 0);
@@ -201,8 +199,7 @@ TEST(a_process_without_an_image_fails_the_dump)
 	struct member members[3];
 
 	make_tree(members);
-	start_dump();
-	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	begin_dump(members[0].fds[0], 5);
 	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
 	write_core(members[1].process);
 	assert_fails(finish_dump(0));
@@ -255,8 +252,7 @@ TEST(a_process_whose_counts_have_changed_is_not_paused_twice)
 	kernel.fail_op = KFD_CHECKPOINT;
 	kernel.fail_errno = EINVAL;
 	kernel.fail_count = 1;
-	start_dump();
-	assert_int_equal(dump_file(member.fds[0], 5), 0);
+	begin_dump(member.fds[0], 5);
 	assert_int_equal(member.process->paused, 1);
 	assert_logged("amdgpu_plugin: ", "its counts changed");
 	assert_int_equal(dump_file(member.fds[1], 6), 0);
@@ -299,8 +295,7 @@ TEST(a_file_that_appears_between_two_hooks_fails_the_dump)
 
 		join_tree(&member, make_process(), 1);
 		unit_forget_lines();
-		start_dump();
-		assert_int_equal(dump_file(member.fds[0], 5), 0);
+		begin_dump(member.fds[0], 5);
 		unlisted = open_kfd_of(i ? make_process() : member.process);
 		assert_fails(dump_file(unlisted, 6));
 		assert_logged("Error (amdgpu_plugin): ", "kfd 6", "no task had this file");
@@ -357,8 +352,7 @@ TEST(a_process_that_is_frozen_but_not_dumped_is_not_touched)
 	foreigner = start_foreigner(&fd, 1);
 	other->pid = foreigner;
 	join_tree(&member, make_process(), 1);
-	start_dump();
-	assert_int_equal(dump_file(member.fds[0], 5), 0);
+	begin_dump(member.fds[0], 5);
 	assert_int_equal(member.process->paused, 1);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
@@ -421,8 +415,7 @@ TEST(a_process_that_is_paused_but_not_dumped_fails_no_dump)
 	make_tree(members);
 	/* The image of an older dump to the same directory. */
 	write_core(members[1].process);
-	start_dump();
-	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	begin_dump(members[0].fds[0], 5);
 	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
 	write_core(members[0].process);
 	write_core(members[2].process);

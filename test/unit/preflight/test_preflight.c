@@ -33,9 +33,7 @@ TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause)
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
 	assert_force_dumps(process, "waves");
 	unit_print("parameter-cwsr_enable", "1\n");
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 }
 
 /* The driver refuses: the log explains its error, and AMDGPU_FORCE=1 does not help. */
@@ -217,9 +215,7 @@ TEST(events_that_restore_does_not_make_are_refused)
 		} else {
 			_cleanup_close_ int fd = open_kfd_of(process);
 
-			start_dump();
-			assert_int_equal(dump_file(fd, 5), 0);
-			end_dump(0);
+			dump_one(fd, 5);
 		}
 	}
 }
@@ -253,9 +249,7 @@ TEST(high_precision_on_gfx950_is_refused)
 			continue;
 		}
 		fd = open_kfd_of(process);
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
-		end_dump(0);
+		dump_one(fd, 5);
 	}
 }
 
@@ -411,9 +405,7 @@ TEST(ordinary_processes_have_a_vm_of_each_gpu)
 		}
 		fd = open_kfd_of(process);
 		unit_forget_lines();
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
-		end_dump(0);
+		dump_one(fd, 5);
 		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 	}
 }
@@ -446,9 +438,7 @@ TEST(a_process_without_bos_is_dumped_elsewhere)
 
 		kernel.no_bo_errno = errors[i];
 		unit_forget_lines();
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
-		end_dump(0);
+		dump_one(fd, 5);
 		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), i > 0);
 		assert_int_equal(unit_count_lines("process without BOs"), i > 0);
 	}

@@ -71,9 +71,7 @@ TEST(known_flags_are_dumped)
 	for (uint32_t bit = 23; bit < 32; bit++)
 		add_bo(process, GPU_B, KFD_BO_VRAM | 1u << bit, (uint64_t)bit << 20, 0x1000,
 		       0x100000000 + (bit << 12));
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 }
 
@@ -114,8 +112,7 @@ TEST(a_buffer_of_two_processes_is_refused)
 	assert_int_equal(one->paused + two->paused, 0);
 	assert_false(unit_exists("amdgpu-kfd-5.img"));
 	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
-	start_dump();
-	assert_int_equal(dump_file(first, 5), 0);
+	begin_dump(first, 5);
 	assert_int_equal(dump_file(second, 6), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", ": BO 3", "shared");
 	end_dump(0);

@@ -84,9 +84,7 @@ TEST(queues_that_a_kernel_saves_whole_are_not)
 
 			kernel.bo_record_size = record_sizes[j];
 			unit_forget_lines();
-			start_dump();
-			assert_int_equal(dump_file(fd, 5), 0);
-			end_dump(0);
+			dump_one(fd, 5);
 			assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 		}
 	}
@@ -129,9 +127,7 @@ TEST(other_generations_have_no_control_stack_in_the_kernel)
 		change_gpus(edit);
 		process = make_process_with((struct fake_queue){ GPU_B, COMPUTE, 5, 4096, MQD });
 		fd = open_kfd_of(process);
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
-		end_dump(0);
+		dump_one(fd, 5);
 	}
 }
 
@@ -162,8 +158,7 @@ TEST(a_question_that_the_kernel_does_not_answer_is_a_warning)
 		kernel.trial_errno = errors[i][0];
 		kernel.empty_trial_errno = errors[i][1];
 		unit_forget_lines();
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
+		begin_dump(fd, 5);
 		assert_logged("Warn  (amdgpu_plugin): ", "cannot try", "queue 3");
 		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 1);
 		end_dump(0);
@@ -188,8 +183,7 @@ TEST(the_kernel_is_asked_once_and_with_one_queue)
 	other->queues[other->num_queues++] = (struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD };
 	add_bo(other, GPU_B, KFD_BO_VRAM, 0x900000, 0x1000, 0x200000000);
 	other_fd = open_kfd_of(other);
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
+	begin_dump(fd, 5);
 	assert_int_equal(kernel.trials, 1);
 	assert_int_equal(kernel.trial.num_devices, 8);
 	assert_int_equal(kernel.trial.num_bos, 1);
@@ -233,9 +227,7 @@ TEST(the_kernel_is_asked_for_each_kind_of_queue)
 		process = make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
 		process->queues[process->num_queues++] = cases[i].other;
 		fd = open_kfd_of(process);
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
-		end_dump(0);
+		dump_one(fd, 5);
 		assert_int_equal(kernel.trials, cases[i].trials);
 	}
 }
@@ -254,9 +246,7 @@ TEST(sdma_queues_of_several_xccs_are_tried)
 	kernel.trial_errno = EBUSY;
 	fd = open_kfd_of(process);
 	unit_forget_lines();
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 }
 
@@ -283,9 +273,7 @@ TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 		change_gpus(cases[i].gpus);
 		process = make_process_with(cases[i].queue);
 		fd = open_kfd_of(process);
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
-		end_dump(0);
+		dump_one(fd, 5);
 		assert_int_equal(kernel.trials, 0);
 	}
 	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
@@ -298,9 +286,7 @@ TEST(a_process_without_queues_is_dumped_on_any_gpu)
 	_cleanup_close_ int fd = open_kfd_of(process);
 
 	change_gpus("s/^gfx_target_version .*/gfx_target_version 110000/;s/^num_xcc .*/num_xcc 8/");
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	dump_one(fd, 5);
 	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 }
 

@@ -75,7 +75,7 @@ static void give_second_reading(void)
 	set_at(record + 112, MQD);
 }
 
-static int restore_image(void)
+static int restore_queues(void)
 {
 	int ret;
 
@@ -92,14 +92,14 @@ static int restore_image(void)
 
 static void assert_restored(void)
 {
-	assert_int_equal(restore_image(), 0);
+	assert_int_equal(restore_queues(), 0);
 	assert_int_equal(calls(KFD_RESTORE), 1);
 	kernel.processes[0].calls[KFD_RESTORE] = 0;
 }
 
 static void assert_refused(const char *words)
 {
-	assert_fails(restore_image());
+	assert_fails(restore_queues());
 	assert_logged("Error (amdgpu_plugin): kfd 5: queue 3 of type ", words);
 	assert_int_equal(calls(KFD_RESTORE), 0);
 }
@@ -159,7 +159,7 @@ TEST(an_impossible_control_stack_is_refused)
 
 	with_force(true);
 	give_queue(&queue);
-	assert_fails(restore_image());
+	assert_fails(restore_queues());
 	with_force(false);
 	assert_logged("Error (amdgpu_plugin): kfd 5: cannot give queue 3", "Invalid argument");
 	assert_int_equal(calls(KFD_RESTORE), 0);
@@ -171,7 +171,7 @@ TEST(a_queue_of_another_gpu_is_refused)
 
 	queue.gpu_id = USER_ID + 1;
 	give_queue(&queue);
-	assert_fails(restore_image());
+	assert_fails(restore_queues());
 	assert_logged("Error (amdgpu_plugin): kfd 5: queue 3 is on GPU", "lacks");
 	assert_int_equal(calls(KFD_RESTORE), 0);
 }
@@ -312,7 +312,7 @@ TEST(queues_that_can_be_read_in_two_ways_are_refused)
 {
 	give_queue(&good);
 	give_second_reading();
-	assert_fails(restore_image());
+	assert_fails(restore_queues());
 	assert_logged("Error (amdgpu_plugin): kfd 5: its private data can be read in two ways");
 	assert_int_equal(calls(KFD_RESTORE), 0);
 }

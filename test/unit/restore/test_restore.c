@@ -14,9 +14,7 @@ OLD_HOST_TEST(an_old_criu_gets_the_task_s_own_descriptor)
 
 	assert_null(host.table);
 	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
+	fd = restore_image(5);
 	assert_true(fd >= 0);
 	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
 	assert_true(offset == OLD_DOORBELL + MOVED);
@@ -34,9 +32,7 @@ OLD_HOST_TEST(an_old_criu_gets_a_descriptor_if_the_task_has_none)
 
 	assert_null(host.table);
 	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
+	fd = restore_image(5);
 	(void)close(fd);
 	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
 	assert_int_equal(device_of(mapped, "kfd-"), 0);
@@ -50,9 +46,7 @@ TEST(a_process_is_restored_on_another_machine)
 	_cleanup_close_ int fd = -1, mapped = -1;
 
 	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
+	fd = restore_image(5);
 	assert_true(fd >= LOWEST);
 	assert_true(device_of(fd, "kfd-") == 0);
 	/* The process keeps its id of the GPU. RESTORE gets the GPU of this machine. */
@@ -103,9 +97,7 @@ TEST(after_the_last_mapping_only_files_of_the_task_are_open)
 	int fd, mapped;
 
 	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
+	fd = restore_image(5);
 	assert_true(fd >= 0);
 	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
 	/* CRIU closes it after mmap(). */
@@ -121,9 +113,7 @@ TEST(descriptors_of_the_plugin_have_high_numbers_and_close_on_exec)
 
 	make_image();
 	image->num_of_mappings = 5;
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
+	fd = restore_image(5);
 	for (int number = 0; number < 1024; number++) {
 		int flags = fcntl(number, F_GETFD);
 
@@ -226,9 +216,7 @@ TEST(the_first_call_starts_all_queues)
 	_cleanup_close_ int fd = -1;
 
 	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
+	fd = restore_image(5);
 	assert_int_equal(resume(root), -ENOTSUP);
 	assert_int_equal(calls(KFD_RESUME), 1);
 	assert_int_equal(resume(getpid()), 0);
@@ -244,9 +232,7 @@ TEST(the_store_is_empty_when_the_queues_run)
 	int ends[2], fd;
 
 	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
+	fd = restore_image(5);
 	assert_int_equal(pipe(ends), 0);
 	assert_true(fdstore_add(ends[1]) >= 0);
 	(void)close(ends[1]);

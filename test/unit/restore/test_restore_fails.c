@@ -133,9 +133,7 @@ TEST(a_task_is_killed_if_a_mapping_cannot_be_restored)
 	int fd, mapped;
 
 	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
+	fd = restore_image(5);
 	assert_true(fd >= 0);
 	assert_int_equal(
 		update_mapping("/dev/kfd", 0x9000, 3ULL << 62 | 0x4444ULL << 46, &offset, &mapped),
@@ -152,9 +150,7 @@ TEST(a_task_is_killed_if_resume_fails)
 	_cleanup_close_ int fd = -1;
 
 	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
+	fd = restore_image(5);
 	kernel.fail_op = KFD_RESUME;
 	kernel.fail_errno = EINVAL;
 	kernel.fail_count = 1;
@@ -179,9 +175,7 @@ TEST(tasks_without_gpu_state_are_killed_too)
 	_cleanup_close_ int fd = -1;
 
 	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
+	fd = restore_image(5);
 	kernel.fail_op = KFD_RESUME;
 	kernel.fail_errno = ENOMEM;
 	kernel.fail_count = 1;
@@ -200,9 +194,7 @@ TEST(a_task_that_has_ended_fails_the_restore)
 	_cleanup_close_ int fd = -1;
 
 	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
+	fd = restore_image(5);
 	assert_int_equal(unlink(unit_path("self-status")), 0);
 	assert_int_equal(resume(getpid()), -ESRCH);
 	assert_logged("Error (amdgpu_plugin): ", "0 of 1 processes with GPU state");

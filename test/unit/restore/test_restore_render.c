@@ -144,9 +144,7 @@ TEST(files_stay_open_if_mappings_may_follow)
 
 	make_image();
 	image->has_num_of_mappings = false;
-	write_image(5);
-	start_restore();
-	kfd = restore_file(5);
+	kfd = restore_image(5);
 	assert_int_equal(unit_count_fds(), before + 3);
 	end_restore(0);
 }
