@@ -48,24 +48,6 @@ static int enter_buffer(struct queue *queue, const struct aql_pm4 *packet)
 	return 0;
 }
 
-static int run_dispatch(struct gpu *gpu, struct queue *queue, const struct aql_dispatch *packet,
-			uint64_t at)
-{
-	struct aql_kernel kernel = {
-		.packet = at,
-		.object = packet->kernel,
-		.kernarg = packet->kernarg,
-		.lds_bytes = packet->group_bytes,
-	};
-	uint32_t i;
-
-	for (i = 0; i < 3; i++) {
-		kernel.grid[i] = packet->grid[i];
-		kernel.workgroup[i] = packet->workgroup[i];
-	}
-	return aql_run_kernel(gpu, queue, &kernel);
-}
-
 /* 1: it is complete; 0: it has come further; -EAGAIN: it waits. */
 static int run_by_type(struct gpu *gpu, struct queue *queue, const union aql_packet *packet,
 		       uint64_t at)
@@ -75,7 +57,7 @@ static int run_by_type(struct gpu *gpu, struct queue *queue, const union aql_pac
 
 	switch (aql_packet_type(packet)) {
 	case AQL_DISPATCH:
-		return run_dispatch(gpu, queue, &packet->dispatch, at);
+		return aql_run_kernel(gpu, queue, &packet->dispatch, at);
 	case AQL_BARRIER_AND:
 	case AQL_BARRIER_OR:
 		ret = aql_packet_look_at_barrier(packet, read_value, &reader);

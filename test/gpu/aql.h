@@ -7,8 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "aql_packet.h"
-#include "gcn.h"
+#include "gcn_kernel.h"
 
 struct gpu;
 struct queue;
@@ -17,11 +16,9 @@ struct v9_mqd;
 /* The packet at work. */
 struct aql {
 	uint64_t began;
-	bool in_buffer;  /* its commands run: queue->ib */
-	bool has_kernel; /* the following are in use */
-	uint32_t turns;  /* of the kernel, at full speed */
-	struct sim_gcn_dispatch gcn;
-	struct sim_gcn_group group;
+	bool in_buffer; /* its commands run: queue->ib */
+	uint32_t turns; /* of the kernel, at full speed */
+	struct sim_gcn_kernel kernel;
 };
 
 /* The XCCs of a queue run its packets in turns. Whether this one runs the next. */
@@ -30,16 +27,11 @@ bool aql_has_turn(const struct queue *queue);
  * wait, -EFAULT, or -EINVAL after a violation. */
 int aql_step(struct gpu *gpu, struct queue *queue);
 
-/* A dispatch packet, as far as it is about the kernel. */
-struct aql_kernel {
-	uint64_t packet, object, kernarg; /* addresses */
-	uint32_t grid[3], workgroup[3];
-	uint32_t lds_bytes;
-};
-
-/* Runs the kernel for a while: 1 it has ended, 0 not yet, -EAGAIN not yet, and it leaves the host's
- * processor to others, because it has run for long, another -errno it has failed. */
-int aql_run_kernel(struct gpu *gpu, struct queue *queue, const struct aql_kernel *kernel);
+/* Runs the kernel of the packet at address @at for a while: 1 it has ended, 0 not yet, -EAGAIN not
+ * yet, and it leaves the host's processor to others, because it has run for long, another -errno it
+ * has failed. */
+int aql_run_kernel(struct gpu *gpu, struct queue *queue, const struct aql_dispatch *packet,
+		   uint64_t at);
 
 /* The queue leaves the hardware: the waves of a kernel go to the queue's save area, and what
  * describes them to the control stack behind the MQD; load brings them back. The places, the sizes

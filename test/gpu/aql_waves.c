@@ -6,14 +6,10 @@
 #include "aql.h"
 #include "gpu.h"
 
-#define STEPS        20000u /* instructions of a turn */
-#define FAST_TURNS   50u    /* then the kernel is taken for one that a test keeps in its loop */
-#define SLOW_STEPS   200u
-#define ENTRY_OFFSET 4u    /* dwords of the descriptor: where the code begins, from there */
-#define QUEUE_READ   128u  /* of amd_queue_t (amd_hsa_queue.h), where its read index lies */
-#define MQD_BYTES    4096u /* the control stack follows the MQD at the next page */
-#define MAGIC        0x5245564153564157ull
-#define PARTS        (SIM_GCN_MAX_WAVES + 1u) /* the waves and their LDS */
+#define STEPS      20000u /* instructions of a turn */
+#define FAST_TURNS 50u    /* then the kernel is taken for one that a test keeps in its loop */
+#define SLOW_STEPS 200u
+#define MQD_BYTES  4096u /* the control stack follows the MQD at the next page */
 
 static const struct space kernel_space = { .hub = HUB_GFX };
 
@@ -81,61 +77,17 @@ static struct sim_gcn_env env_of(struct environment *e)
 				     .complain = env_complain };
 }
 
-static void drop_kernel(struct aql *aql)
-{
-	free(aql->group.waves);
-	free(aql->group.lds);
-	memset(&aql->group, 0, sizeof(aql->group));
-	aql->has_kernel = false;
-}
-
 void aql_drop(struct queue *queue)
 {
 	if (!queue->aql)
 		return;
-	drop_kernel(queue->aql);
+	sim_gcn_kernel_done(&queue->aql->kernel);
 	free(queue->aql);
 	queue->aql = NULL;
 }
 
-static int allocate(struct aql *aql, const struct sim_gcn_dispatch *gcn)
-{
-	aql->gcn = *gcn;
-	aql->turns = 0;
-	aql->group.waves = calloc(gcn->num_waves, sizeof(*aql->group.waves));
-	aql->group.lds = calloc(1, SIM_GCN_LDS_BYTES);
-	aql->has_kernel = true;
-	if (aql->group.waves && aql->group.lds)
-		return 0;
-	drop_kernel(aql);
-	return -ENOMEM;
-}
-
-static int begin(struct gpu *gpu, struct queue *queue, const struct aql_kernel *kernel)
-{
-	struct environment e = { gpu, queue };
-	struct sim_gcn_env env = env_of(&e);
-	struct sim_gcn_dispatch gcn = { .kernarg = kernel->kernarg,
-					.packet = kernel->packet,
-					.queue = queue->rptr_address - QUEUE_READ,
-					.lds_bytes = kernel->lds_bytes };
-	int ret = memory_read(gpu, &queue->space, kernel->object, gcn.descriptor,
-			      sizeof(gcn.descriptor));
-
-	if (ret < 0)
-		return ret;
-	gcn.entry = kernel->object +
-		    (gcn.descriptor[ENTRY_OFFSET] | (u64)gcn.descriptor[ENTRY_OFFSET + 1] << 32);
-	memcpy(gcn.grid, kernel->grid, sizeof(gcn.grid));
-	memcpy(gcn.workgroup, kernel->workgroup, sizeof(gcn.workgroup));
-	ret = sim_gcn_begin(&gcn, &env);
-	if (ret < 0)
-		return ret;
-	gpu->counters.dispatches++;
-	return allocate(queue->aql, &gcn);
-}
-
-int aql_run_kernel(struct gpu *gpu, struct queue *queue, const struct aql_kernel *kernel)
+int aql_run_kernel(struct gpu *gpu, struct queue *queue, const struct aql_dispatch *packet,
+		   uint64_t at)
 {
 	struct environment e = { gpu, queue };
 	struct sim_gcn_env env = env_of(&e);
@@ -143,68 +95,23 @@ int aql_run_kernel(struct gpu *gpu, struct queue *queue, const struct aql_kernel
 	bool is_slow;
 	int ret;
 
-	if (!aql->has_kernel) {
-		ret = begin(gpu, queue, kernel);
+	if (!aql->kernel.group.waves) {
+		ret = sim_gcn_kernel_begin(&aql->kernel, &env, packet, at, queue->rptr_address);
 		if (ret < 0)
 			return ret;
+		gpu->counters.dispatches++;
+		aql->turns = 0;
 	}
 	is_slow = aql->turns == FAST_TURNS;
 	if (!is_slow)
 		aql->turns++;
-	ret = sim_gcn_run(&aql->gcn, &aql->group, &env, is_slow ? SLOW_STEPS : STEPS);
-	if (ret)
-		drop_kernel(aql);
+	ret = sim_gcn_kernel_run(&aql->kernel, &env, is_slow ? SLOW_STEPS : STEPS);
 	return ret == 0 && is_slow ? -EAGAIN : ret;
 }
 
-/* The control stack. */
-struct saved {
-	u64 magic;
-	u64 rptr, began; /* of the packet */
-	u64 area;        /* address of the first part */
-	u64 checksum[PARTS];
-	struct sim_gcn_dispatch gcn;
-};
-
-static u64 checksum_of(const void *data, u64 size_bytes)
-{
-	const u32 *words = data;
-	u64 hash = 0xcbf29ce484222325ull, i;
-
-	for (i = 0; i < size_bytes / 4; i++)
-		hash = (hash ^ words[i]) * 0x100000001b3ull;
-	return hash;
-}
-
-/* A part of the save area in the model's memory; the LDS follows the waves. */
-struct part {
-	void *data;
-	u64 address, size_bytes;
-};
-
-static u64 area_of(const struct queue *queue)
+static uint64_t area_of(const struct queue *queue)
 {
 	return queue->save_area + queue->stack_bytes;
-}
-
-static struct part part_at(const struct queue *queue, u32 i)
-{
-	const struct aql *aql = queue->aql;
-	struct part part = { .size_bytes = sizeof(struct sim_gcn_wave) };
-
-	part.address = area_of(queue) + i * part.size_bytes;
-	if (i < aql->gcn.num_waves) {
-		part.data = &aql->group.waves[i];
-		return part;
-	}
-	part.data = aql->group.lds;
-	part.size_bytes = SIM_GCN_LDS_BYTES;
-	return part;
-}
-
-static u64 area_bytes(const struct sim_gcn_dispatch *gcn)
-{
-	return (u64)gcn->num_waves * sizeof(struct sim_gcn_wave) + SIM_GCN_LDS_BYTES;
 }
 
 static int lose(struct gpu *gpu, const struct queue *queue, const char *why)
@@ -216,27 +123,21 @@ static int lose(struct gpu *gpu, const struct queue *queue, const char *why)
 
 int aql_save(struct gpu *gpu, struct queue *queue, struct v9_mqd *mqd)
 {
-	struct saved saved = { .magic = MAGIC, .rptr = queue->rptr, .area = area_of(queue) };
-	struct part part;
-	int ret = 0;
-	u32 i;
+	struct environment e = { gpu, queue };
+	struct sim_gcn_env env = env_of(&e);
+	struct sim_gcn_saved saved = { .index = queue->rptr };
+	uint64_t bytes;
 
-	if (!queue->aql || !queue->aql->has_kernel)
+	if (!queue->aql || !queue->aql->kernel.group.waves)
 		return 0;
 	saved.began = queue->aql->began;
-	saved.gcn = queue->aql->gcn;
-	if (queue->stack_bytes < sizeof(saved) ||
-	    queue->save_bytes < queue->stack_bytes + area_bytes(&saved.gcn))
+	bytes = sim_gcn_kernel_bytes(&queue->aql->kernel);
+	if (queue->stack_bytes < sizeof(saved) || queue->save_bytes < queue->stack_bytes + bytes)
 		return lose(gpu, queue, "their save area is too small");
-	for (i = 0; ret == 0 && i <= saved.gcn.num_waves; i++) {
-		part = part_at(queue, i);
-		saved.checksum[i] = checksum_of(part.data, part.size_bytes);
-		ret = memory_write(gpu, &queue->space, part.address, part.data, part.size_bytes);
-	}
-	if (ret < 0)
+	if (sim_gcn_kernel_save(&queue->aql->kernel, &env, area_of(queue), &saved) < 0)
 		return lose(gpu, queue, "their save area is not mapped");
 	mqd->cp_hqd_cntl_stack_offset = queue->stack_bytes - sizeof(saved);
-	mqd->cp_hqd_wg_state_offset = queue->stack_bytes + area_bytes(&saved.gcn);
+	mqd->cp_hqd_wg_state_offset = queue->stack_bytes + bytes;
 	report_log(&gpu->report, REPORT_QUEUES, "doorbell %#x: %u waves are saved", queue->doorbell,
 		   saved.gcn.num_waves);
 	return memory_write(gpu, &kernel_space,
@@ -244,36 +145,36 @@ int aql_save(struct gpu *gpu, struct queue *queue, struct v9_mqd *mqd)
 			    sizeof(saved));
 }
 
-static int load_parts(struct gpu *gpu, struct queue *queue, const struct saved *saved)
+static int load(struct gpu *gpu, struct queue *queue, const struct sim_gcn_saved *saved)
 {
-	struct part part;
-	u32 i;
-	int ret;
+	struct environment e = { gpu, queue };
+	struct sim_gcn_env env = env_of(&e);
+	const char *why = NULL;
+	int ret = -EINVAL;
 
-	for (i = 0; i <= saved->gcn.num_waves; i++) {
-		part = part_at(queue, i);
-		ret = memory_read(gpu, &queue->space, part.address, part.data, part.size_bytes);
-		if (ret < 0)
-			return lose(gpu, queue, "their save area is not mapped");
-		if (checksum_of(part.data, part.size_bytes) != saved->checksum[i])
-			return lose(gpu, queue, "their save area has another content");
-	}
-	return 0;
-}
-
-static int check_saved(struct gpu *gpu, const struct queue *queue, const struct saved *saved)
-{
-	if (saved->magic != MAGIC || saved->gcn.num_waves > SIM_GCN_MAX_WAVES)
-		return lose(gpu, queue, "the control stack has another content");
-	if (saved->rptr % queue->size_bytes != queue->rptr % queue->size_bytes)
-		return lose(gpu, queue, "the queue is at another packet");
-	return saved->area != area_of(queue) ? lose(gpu, queue, "the save area is another") : 0;
+	queue->aql = calloc(1, sizeof(*queue->aql));
+	if (!queue->aql)
+		return -ENOMEM;
+	queue->aql->began = saved->began;
+	if (saved->index % queue->size_bytes != queue->rptr % queue->size_bytes)
+		why = "the packet";
+	else
+		ret = sim_gcn_kernel_load(&queue->aql->kernel, &env, area_of(queue), saved, &why);
+	if (ret < 0)
+		aql_drop(queue);
+	if (why)
+		report_violation(&gpu->report,
+				 "the waves of doorbell %#x are not what was saved: %s",
+				 queue->doorbell, why);
+	else if (ret == -EFAULT)
+		return lose(gpu, queue, "their save area is not mapped");
+	return ret;
 }
 
 int aql_load(struct gpu *gpu, struct queue *queue, const struct v9_mqd *mqd)
 {
 	uint32_t used = mqd->cp_hqd_cntl_stack_size - mqd->cp_hqd_cntl_stack_offset;
-	struct saved saved;
+	struct sim_gcn_saved saved;
 	int ret;
 
 	if (!used)
@@ -284,18 +185,7 @@ int aql_load(struct gpu *gpu, struct queue *queue, const struct v9_mqd *mqd)
 			  queue->mqd + MQD_BYTES + mqd->cp_hqd_cntl_stack_offset, &saved,
 			  sizeof(saved));
 	if (ret == 0)
-		ret = check_saved(gpu, queue, &saved);
-	if (ret < 0)
-		return ret;
-	queue->aql = calloc(1, sizeof(*queue->aql));
-	if (!queue->aql)
-		return -ENOMEM;
-	queue->aql->began = saved.began;
-	ret = allocate(queue->aql, &saved.gcn);
-	if (ret == 0)
-		ret = load_parts(gpu, queue, &saved);
-	if (ret < 0)
-		aql_drop(queue);
+		ret = load(gpu, queue, &saved);
 	report_log(&gpu->report, REPORT_QUEUES, "doorbell %#x: %u waves are loaded%s",
 		   queue->doorbell, saved.gcn.num_waves, ret < 0 ? ", in vain" : "");
 	return ret;

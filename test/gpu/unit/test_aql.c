@@ -201,7 +201,7 @@ AQL_TEST(a_kernel_that_runs_for_long_rests_between_its_turns)
 	((uint64_t *)guest_page(ARGUMENTS))[1] = UINT64_MAX;
 	assert_int_equal(ring(0), 1);
 	assert_int_equal(queues_run(machine.gpu), 1);
-	assert_true(queue()->aql->has_kernel);
+	assert_true(queue()->aql->kernel.group.waves);
 	assert_violations(0);
 }
 
@@ -221,7 +221,7 @@ static void save_in_the_middle(void)
 	put_kernel(0);
 	queues_ring(machine.gpu, DOORBELL, 0);
 	(void)queues_run(machine.gpu);
-	assert_true(queue()->aql && queue()->aql->has_kernel);
+	assert_true(queue()->aql && queue()->aql->kernel.group.waves);
 	assert_int_equal(mqd_save(machine.gpu, queue(), true), 0);
 	queue_remove(queue());
 	assert_true(mqd()->cp_hqd_cntl_stack_offset < STACK);

@@ -59,37 +59,13 @@ static int run_pm4(const struct sim_queue *queue, const struct sim_client *clien
 	return ret < 0 ? ret : 1;
 }
 
-static int run_dispatch(struct sim_queue *queue, const struct sim_client *client,
-			const struct aql_dispatch *packet, u32 *steps)
-{
-	struct sim_aql_kernel kernel = {
-		.packet = queue->ring_addr + queue->rptr * AQL_PACKET_BYTES % queue->ring_size,
-		.object = packet->kernel,
-		.kernarg = packet->kernarg,
-		.group_bytes = packet->group_bytes,
-	};
-	u32 i;
-	int ret;
-
-	for (i = 0; i < 3; i++) {
-		kernel.grid[i] = packet->grid[i];
-		kernel.workgroup[i] = packet->workgroup[i];
-	}
-	if (!queue->dispatch) {
-		ret = sim_aql_begin(queue, client, &kernel);
-		if (ret < 0)
-			return ret;
-	}
-	return sim_aql_continue(queue, client, steps);
-}
-
 /* 1: done, 0: it has to wait. */
 static int run_by_type(struct sim_queue *queue, const struct sim_client *client,
 		       const union aql_packet *packet, u32 *steps)
 {
 	switch (aql_packet_type(packet)) {
 	case AQL_DISPATCH:
-		return run_dispatch(queue, client, &packet->dispatch, steps);
+		return sim_aql_run_kernel(queue, client, &packet->dispatch, steps);
 	case AQL_BARRIER_AND:
 	case AQL_BARRIER_OR:
 		return aql_packet_look_at_barrier(packet, read_value, (void *)client);

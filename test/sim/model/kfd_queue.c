@@ -343,7 +343,7 @@ void sim_queue_remove(struct sim_queue *queue)
 	(void)sim_ids_remove(&pdd->process->queues, queue->id);
 	pdd->num_queues--;
 	sim_count(sim, SIM_COUNT_QUEUES, -1);
-	sim_aql_drop(queue);
+	sim_gcn_kernel_done(&queue->kernel);
 	queue_free(queue);
 }
 

@@ -6,6 +6,7 @@
 #define SIM_PROCESS_H
 
 #include "abi_kfd.h"
+#include "gcn_kernel.h"
 #include "ids.h"
 #include "render.h"
 
@@ -84,12 +85,12 @@ struct sim_queue {
 	bool hung;      /* had a bad packet or address */
 	u64 last_doorbell;
 	u64 not_before_ns;
-	u64 began;                         /* AQL: when the packet at rptr was begun, or 0 */
-	struct sim_aql_dispatch *dispatch; /* its kernel on the hardware, or NULL */
-	bool saved;                        /* its kernel's waves are in the area at cwsr_addr */
-	void *ctl_stack;                   /* ctl_stack_size bytes */
-	char who[40];                      /* for messages */
-	void *directory;                   /* the front end's, in sysfs */
+	u64 began;                    /* AQL: when the packet at rptr was begun, or 0 */
+	struct sim_gcn_kernel kernel; /* the one on the hardware */
+	bool saved;                   /* its kernel's waves are in the area at cwsr_addr */
+	void *ctl_stack;              /* ctl_stack_size bytes */
+	char who[40];                 /* for messages */
+	void *directory;              /* the front end's, in sysfs */
 };
 
 struct sim_process {
@@ -220,7 +221,8 @@ void sim_mem_unname(struct sim_mem *mem);
 /* Enters a process's import of mem->bo, with the flags of an import, as number *@id; NULL: the
  * lowest that is free. -EINVAL: it is no GPU memory. */
 int sim_mem_enter_import(struct sim_mem *mem, const u32 *id);
-/* The buffer holds @dmabuf, which may be NULL, and takes over the caller's reference, or drops it. */
+/* The buffer holds @dmabuf, which may be NULL, and takes over the caller's reference, or drops it.
+ */
 void sim_mem_keep_dmabuf(struct sim_mem *mem, struct sim_dmabuf *dmabuf);
 void sim_mem_drop_dmabuf(struct sim_mem *mem);
 /* The dma-buf of a VRAM or GTT buffer, with a reference. */

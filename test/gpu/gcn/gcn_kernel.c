@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "gcn_kernel.h"
+
+#define ENTRY_OFFSET 4u   /* dwords of the descriptor: where the code begins, from there */
+#define QUEUE_READ   128u /* of amd_queue_t (amd_hsa_queue.h), where its read index lies */
+#define MAGIC        0x5245564153564157ull
+
+void sim_gcn_kernel_done(struct sim_gcn_kernel *kernel)
+{
+	free(kernel->group.waves);
+	free(kernel->group.lds);
+	memset(kernel, 0, sizeof(*kernel));
+}
+
+static int allocate(struct sim_gcn_kernel *kernel, const struct sim_gcn_dispatch *gcn)
+{
+	kernel->gcn = *gcn;
+	kernel->group.waves = calloc(gcn->num_waves, sizeof(*kernel->group.waves));
+	kernel->group.lds = calloc(1, SIM_GCN_LDS_BYTES);
+	if (kernel->group.waves && kernel->group.lds)
+		return 0;
+	sim_gcn_kernel_done(kernel);
+	return -ENOMEM;
+}
+
+int sim_gcn_kernel_begin(struct sim_gcn_kernel *kernel, const struct sim_gcn_env *env,
+			 const struct aql_dispatch *packet, u64 at, u64 rptr_address)
+{
+	struct sim_gcn_dispatch gcn = { .kernarg = packet->kernarg,
+					.packet = at,
+					.queue = rptr_address - QUEUE_READ,
+					.lds_bytes = packet->group_bytes };
+	u32 i;
+	int ret;
+
+	ret = env->read(env->arg, packet->kernel, gcn.descriptor, sizeof(gcn.descriptor));
+	if (ret < 0)
+		return ret;
+	gcn.entry = packet->kernel +
+		    (gcn.descriptor[ENTRY_OFFSET] | (u64)gcn.descriptor[ENTRY_OFFSET + 1] << 32);
+	for (i = 0; i < 3; i++) {
+		gcn.grid[i] = packet->grid[i];
+		gcn.workgroup[i] = packet->workgroup[i];
+	}
+	ret = sim_gcn_begin(&gcn, env);
+	return ret < 0 ? ret : allocate(kernel, &gcn);
+}
+
+int sim_gcn_kernel_run(struct sim_gcn_kernel *kernel, const struct sim_gcn_env *env, u32 steps)
+{
+	int ret = sim_gcn_run(&kernel->gcn, &kernel->group, env, steps);
+
+	if (ret)
+		sim_gcn_kernel_done(kernel);
+	return ret;
+}
+
+static u64 checksum_of(const void *data, u32 bytes)
+{
+	const u32 *words = data;
+	u64 hash = 0xcbf29ce484222325ull;
+	u32 i;
+
+	for (i = 0; i < bytes / 4; i++)
+		hash = (hash ^ words[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+/* A part of the area in the model's memory; the LDS follows the waves. */
+struct part {
+	void *data;
+	u64 address;
+	u32 bytes;
+};
+
+static struct part part_at(const struct sim_gcn_kernel *kernel, u64 area, u32 i)
+{
+	struct part part = { .address = area + (u64)i * sizeof(struct sim_gcn_wave),
+			     .data = kernel->group.lds,
+			     .bytes = SIM_GCN_LDS_BYTES };
+
+	if (i < kernel->gcn.num_waves) {
+		part.data = &kernel->group.waves[i];
+		part.bytes = sizeof(struct sim_gcn_wave);
+	}
+	return part;
+}
+
+u64 sim_gcn_kernel_bytes(const struct sim_gcn_kernel *kernel)
+{
+	return (u64)kernel->gcn.num_waves * sizeof(struct sim_gcn_wave) + SIM_GCN_LDS_BYTES;
+}
+
+int sim_gcn_kernel_save(const struct sim_gcn_kernel *kernel, const struct sim_gcn_env *env,
+			u64 area, struct sim_gcn_saved *saved)
+{
+	int ret = 0;
+	u32 i;
+
+	saved->magic = MAGIC;
+	saved->area = area;
+	saved->gcn = kernel->gcn;
+	for (i = 0; ret == 0 && i <= kernel->gcn.num_waves; i++) {
+		struct part part = part_at(kernel, area, i);
+
+		saved->checksum[i] = checksum_of(part.data, part.bytes);
+		ret = env->write(env->arg, part.address, part.data, part.bytes);
+	}
+	return ret;
+}
+
+static int load_parts(struct sim_gcn_kernel *kernel, const struct sim_gcn_env *env,
+		      const struct sim_gcn_saved *saved, const char **ret_why)
+{
+	u32 i;
+
+	for (i = 0; i <= saved->gcn.num_waves; i++) {
+		struct part part = part_at(kernel, saved->area, i);
+		int ret = env->read(env->arg, part.address, part.data, part.bytes);
+
+		if (ret < 0)
+			return ret;
+		if (checksum_of(part.data, part.bytes) != saved->checksum[i]) {
+			*ret_why = i < saved->gcn.num_waves ? "registers" : "LDS";
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int sim_gcn_kernel_load(struct sim_gcn_kernel *kernel, const struct sim_gcn_env *env, u64 area,
+			const struct sim_gcn_saved *saved, const char **ret_why)
+{
+	int ret;
+
+	if (saved->magic != MAGIC || saved->gcn.num_waves > SIM_GCN_MAX_WAVES) {
+		*ret_why = "the control stack";
+		return -EINVAL;
+	}
+	if (saved->area != area) {
+		*ret_why = "their place";
+		return -EINVAL;
+	}
+	ret = allocate(kernel, &saved->gcn);
+	if (ret == 0)
+		ret = load_parts(kernel, env, saved, ret_why);
+	if (ret < 0)
+		sim_gcn_kernel_done(kernel);
+	return ret;
+}
