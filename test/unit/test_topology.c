@@ -289,27 +289,38 @@ UNIT_TEST(the_vram_bank_is_found_among_others)
 UNIT_TEST(a_node_with_a_file_that_does_not_parse_is_ignored)
 {
 	static const struct {
-		const char *file;
-		const char *text;
+		const char *file, *text;
+		/* What the log says of it, and the line that it names, where a case is about that.
+		 */
+		const char *problem, *line;
 	} cases[] = {
-		{ "properties", "simd_count\n" },
-		{ "properties", "simd_count \n" },
-		{ "properties", "simd_count many\n" },
-		{ "properties", "simd_count -1\n" },
-		{ "properties", "simd_count 1 2\n" },
-		{ "properties", "simd_count 0x10\n" },
-		{ "properties", " 5\n" },
-		{ "properties", "simd_count 8\nsimd_per_cu" },
-		{ "properties", "simd_count 4294967296\n" },
-		{ "properties", "unique_id 18446744073709551616\n" },
-		{ "properties", "unknown word\n" },
-		{ "mem_banks/0/properties", "size_in_bytes lots\n" },
-		{ "io_links/0/properties", "type pcie\n" },
-		{ "gpu_id", "" },
-		{ "gpu_id", "\n" },
-		{ "gpu_id", "gpu\n" },
-		{ "gpu_id", "12 13\n" },
-		{ "gpu_id", "4294967296\n" },
+		{ "properties", "simd_count 8\nsimd_per_cu four\n",
+		  "\"simd_per_cu four\": expected \"name number\"", ":2" },
+		{ "properties", "\n\nx\n", "\"x\"", ":3" },
+		{ "properties", "simd_count 99999999999\n", "too large", ":1" },
+		{ "properties", "a\xff\x1b[2J 5x\n", "\"a??[2J 5x\"", ":1" },
+		{ "mem_banks/0/properties", "heap_type 1\nsize_in_bytes -\n", "\"size_in_bytes -\"",
+		  ":2" },
+		{ "io_links/0/properties", "type  2\n", "\"type  2\"", ":1" },
+		{ "gpu_id", "none\n", "\"none\": not a gpu_id", ":1" },
+		{ "properties", "simd_count\n", "", "" },
+		{ "properties", "simd_count \n", "", "" },
+		{ "properties", "simd_count many\n", "", "" },
+		{ "properties", "simd_count -1\n", "", "" },
+		{ "properties", "simd_count 1 2\n", "", "" },
+		{ "properties", "simd_count 0x10\n", "", "" },
+		{ "properties", " 5\n", "", "" },
+		{ "properties", "simd_count 8\nsimd_per_cu", "", "" },
+		{ "properties", "simd_count 4294967296\n", "", "" },
+		{ "properties", "unique_id 18446744073709551616\n", "", "" },
+		{ "properties", "unknown word\n", "", "" },
+		{ "mem_banks/0/properties", "size_in_bytes lots\n", "", "" },
+		{ "io_links/0/properties", "type pcie\n", "", "" },
+		{ "gpu_id", "", "", "" },
+		{ "gpu_id", "\n", "", "" },
+		{ "gpu_id", "gpu\n", "", "" },
+		{ "gpu_id", "12 13\n", "", "" },
+		{ "gpu_id", "4294967296\n", "", "" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -321,45 +332,130 @@ UNIT_TEST(a_node_with_a_file_that_does_not_parse_is_ignored)
 		unit_print(path, "%s", cases[i].text);
 		unit_forget_lines();
 		assert_node_2_is_ignored();
+		(void)strcat(path, cases[i].line);
+		assert_logged("node 2", path, cases[i].problem);
 	}
 }
 
-UNIT_TEST(a_node_without_properties_file_is_ignored)
-{
-	static const char *const files[] = {
-		"nodes/2/properties",
-		"nodes/2/mem_banks/0/properties",
-		"nodes/2/io_links/0/properties",
-	};
+static const char *const breakages[] = {
+	"missing", "a directory", "a FIFO", "a link to itself", "an endless device", "another file",
+	"binary",  "a long line", "huge",
+};
 
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		write_cpu_and_two_gpus();
-		assert_int_equal(remove(unit_path("%s", files[i])), 0);
-		unit_forget_lines();
-		assert_node_2_is_ignored();
-	}
-}
-
-UNIT_TEST(a_node_with_a_binary_or_huge_file_is_ignored)
+static void break_file(size_t how, const char *path)
 {
 	const size_t size = 4 << 20;
-	_cleanup_free_ char *huge = malloc(size);
+	_cleanup_free_ char *text = malloc(size);
+	char full[512];
 
-	assert_non_null(huge);
+	(void)strcpy(full, unit_path("%s", path));
+	assert_int_equal(remove(full), 0);
+	assert_non_null(text);
+	switch (how) {
+	case 0:
+		break;
+	case 1:
+		assert_int_equal(mkdir(full, 0755), 0);
+		break;
+	case 2:
+		assert_int_equal(symlink(full, full), 0);
+		break;
+	case 3:
+		assert_int_equal(symlink("/dev/zero", full), 0);
+		break;
+	case 4:
+		assert_int_equal(symlink("/proc/self/maps", full), 0);
+		break;
+	case 5:
+		unit_write(path, "simd_count 4\0\xff\xfe\n", 17);
+		break;
+	case 6:
+		memset(text, '7', 60000);
+		unit_write(path, text, 60000);
+		break;
+	default:
+		for (size_t i = 0; i < size; i++)
+			text[i] = "a_name 12345678\n"[i % 16];
+		unit_write(path, text, size);
+	}
+}
+
+static const char *const node_files[] = {
+	"nodes/2/gpu_id",
+	"nodes/2/properties",
+	"nodes/2/mem_banks/0/properties",
+	"nodes/2/io_links/0/properties",
+};
+
+UNIT_TEST(a_node_with_a_broken_file_is_ignored)
+{
+	(void)alarm(240);
+	for (size_t i = 0; i < ARRAY_SIZE(node_files) * ARRAY_SIZE(breakages); i++) {
+		const char *path = node_files[i % ARRAY_SIZE(node_files)];
+		size_t how = i / ARRAY_SIZE(node_files);
+
+		print_message("case %s: %s\n", path, breakages[how]);
+		write_cpu_and_two_gpus();
+		break_file(how, path);
+		unit_forget_lines();
+		assert_node_2_is_ignored();
+		(void)remove(unit_path("%s", path));
+	}
+	(void)alarm(0);
+}
+
+/* It is an empty file for a reader that does not wait. */
+UNIT_TEST(a_fifo_does_not_block)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(node_files); i++) {
+		_cleanup_(topology_done) struct topology topology = { 0 };
+		char path[512];
+
+		write_cpu_and_two_gpus();
+		(void)strcpy(path, unit_path("%s", node_files[i]));
+		assert_int_equal(remove(path), 0);
+		assert_int_equal(mkfifo(path, 0644), 0);
+		read_machine(&topology);
+		assert_non_null(topology_find_gpu(&topology, 0x11));
+		assert_int_equal(remove(path), 0);
+	}
+}
+
+/* The links of the GPUs are enough. */
+UNIT_TEST(a_cpu_node_with_broken_links_is_kept)
+{
+	_cleanup_(topology_done) struct topology topology = { 0 };
+
 	write_cpu_and_two_gpus();
-	unit_write("nodes/2/properties", "simd_count 4\0\xff\xfe\n", 17);
-	assert_node_2_is_ignored();
+	unit_print("nodes/0/io_links/0/properties", "broken\n");
+	read_machine(&topology);
+	assert_non_null(topology_find_node(&topology, 0));
+	assert_int_equal(topology_find_node(&topology, 0)->num_links, 0);
+	assert_logged("Warn  (amdgpu_plugin): ", "CPU node 0", "nodes/0/io_links/0/properties:1");
+}
 
-	for (size_t i = 0; i < size; i++)
-		huge[i] = "a_name 12345678\n"[i % 16];
-	unit_write("nodes/2/properties", huge, size);
-	unit_forget_lines();
-	assert_node_2_is_ignored();
-	memset(huge, '1', size);
-	unit_write("nodes/2/properties", "simd_count 4\n", 13);
-	unit_write("nodes/2/gpu_id", huge, size);
-	unit_forget_lines();
-	assert_node_2_is_ignored();
+UNIT_TEST(too_many_nodes_are_an_error)
+{
+	struct topology topology;
+
+	for (unsigned int i = 0; i < 1025; i++) {
+		char path[64];
+
+		(void)snprintf(path, sizeof(path), "nodes/%u/gpu_id", i);
+		unit_print(path, "0\n");
+	}
+	assert_int_equal(topology_read(unit_path("."), &topology), -E2BIG);
+	assert_logged("Warn  (amdgpu_plugin): ", "nodes", "too many");
+}
+
+UNIT_TEST(a_failure_to_list_the_nodes_is_returned)
+{
+	struct topology topology;
+
+	unit_print("nodes", "no directory\n");
+	assert_int_equal(topology_read(unit_path("."), &topology), -ENOTDIR);
+	assert_logged("Warn  (amdgpu_plugin): ", "topology: nodes: Not a directory\n");
+	assert_false(unit_logged("Error (amdgpu_plugin): ", NULL));
 }
 
 /* All properties are 0. */

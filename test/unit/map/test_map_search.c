@@ -275,3 +275,20 @@ UNIT_TEST(the_matching_stays_the_cheapest_as_choices_disappear)
 		}
 	}
 }
+
+UNIT_TEST(more_than_64_gpus_are_refused)
+{
+	const struct map_options options = pair_options();
+	_cleanup_(topology_done) struct topology many = { 0 }, few = { 0 };
+	_cleanup_(map_done) struct gpu_map map = { 0 };
+
+	machine_of_hives(1, 65, 1, false, &many);
+	machine_of_hives(1, 2, 1, false, &few);
+	assert_int_equal(map_decide(&few, &many, &options, &map), 0);
+	assert_int_equal(map.reason, REASON_TOO_MANY);
+	map_done(&map);
+	assert_int_equal(map_decide(&many, &few, &options, &map), 0);
+	assert_int_equal(map.reason, REASON_TOO_MANY);
+	assert_int_equal(pair_explain(&few, &many, &options), -ENODEV);
+	assert_logged("Error (amdgpu_plugin): ", "more than 64 GPUs");
+}
