@@ -72,29 +72,6 @@ TEST(user_queues_have_the_speed_of_the_engine)
 	assert_true(now() - start > 0.4);
 }
 
-static int criu(struct kfd_ioctl_criu_args *args, uint32_t op)
-{
-	args->op = op;
-	return raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, args);
-}
-
-TEST(records_of_bos_have_another_size)
-{
-	struct kfd_ioctl_criu_args args = { 0 }, small = { 0 };
-	struct raw_bo bos[2];
-
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, MIB, &bos[i]), 0);
-	assert_int_equal(criu(&args, KFD_CRIU_OP_PROCESS_INFO), 0);
-	assert_int_equal(criu(&small, KFD_CRIU_OP_UNPAUSE), 0);
-	sim_write("bo_record_size", "80");
-	assert_int_equal(criu(&small, KFD_CRIU_OP_PROCESS_INFO), 0);
-	assert_int_equal(criu(&small, KFD_CRIU_OP_UNPAUSE), 0);
-	sim_write("bo_record_size", "272");
-	assert_int_equal(args.num_bos, 2);
-	assert_int_equal(args.priv_data_size - small.priv_data_size, 192 * args.num_bos);
-}
-
 /* The queue stops after a violation. */
 static void assert_stands_still(struct raw_queue *queue)
 {

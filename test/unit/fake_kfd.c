@@ -204,8 +204,6 @@ static int criu_op(struct fake_process *process, struct kfd_criu_args *args)
 {
 	int error = 0;
 
-	if (kernel.refusal)
-		return kernel.refusal;
 	if (args->op == KFD_RESTORE && !is_for(process) && !has_process(getpid()))
 		return try_restore(args);
 	if (args->op == kernel.fail_op && kernel.fail_count) {

@@ -98,8 +98,6 @@ extern struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	/* The PROCESS_INFO, by number from 1, that stops the queues and gives ETIME. The driver
 	 * does not count this as a pause. */
 	unsigned int slow_pause, pauses;
-	/* Every operation gives this errno; 0: operations work. */
-	int refusal;
 	/* RESTORE in a process that is none of the above gives these, with objects and without.
 	 * The number of such calls; it needs fake_kernel_share(). */
 	int trial_errno;

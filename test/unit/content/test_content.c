@@ -6,47 +6,6 @@
 #include "content/sdma.h"
 #include "content_set.h"
 
-#include <sys/stat.h>
-#include <sys/syscall.h>
-
-/* The room of one file. A limit of the process would also affect the memory of the simulated GPUs,
- * which is files. */
-static struct disk {
-	/* 0: none. */
-	ino_t file;
-	uint64_t room;
-} disk;
-
-static bool exceeds_room(int fd, uint64_t end)
-{
-	struct stat stat;
-
-	errno = EFBIG;
-	return end > disk.room && disk.file &&
-	       !system_call(SYS_newfstatat, fd, "", &stat, AT_EMPTY_PATH) &&
-	       stat.st_ino == disk.file;
-}
-
-ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
-{
-	if (exceeds_room(fd, (uint64_t)offset + size)) {
-		if ((uint64_t)offset >= disk.room)
-			return -1;
-		size = disk.room - (uint64_t)offset;
-	}
-	return system_call(SYS_pwrite64, fd, bytes, size, offset);
-}
-
-/* Some file systems reserve no room, so that the writes fail. */
-int fallocate(int fd, int mode, off_t offset, off_t size)
-{
-	if (exceeds_room(fd, (uint64_t)(offset + size))) {
-		errno = EOPNOTSUPP;
-		return -1;
-	}
-	return (int)system_call(SYS_fallocate, fd, mode, offset, size);
-}
-
 static const uint64_t size_cases[][12] = {
 	{ PAGE },
 	{ 3 * PAGE, PAGE, 7 * PAGE },
@@ -231,27 +190,6 @@ TEST(the_error_names_the_gpu_that_failed)
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	for (unsigned int i = 0; i < 3; i++)
 		free_set(sets[i]);
-}
-
-TEST(a_full_disk_fails_the_save)
-{
-	static const uint64_t room[] = { 0, 8, 100, PAGE, 70000 };
-
-	for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
-		_cleanup_set_ struct set *set = make_set(size_cases[7]);
-		struct stat stat;
-		int ret;
-
-		(void)close(set->job.image_fd);
-		unit_print("image", "%s", "");
-		set->job.image_fd = open(unit_path("image"), O_RDWR | O_CLOEXEC);
-		assert_int_equal(fstat(set->job.image_fd, &stat), 0);
-		disk = (struct disk){ stat.st_ino, room[i] };
-		ret = content_save(&set->job, 1, &settings);
-		disk = (struct disk){ 0 };
-		assert_int_equal(ret, -EFBIG);
-		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
-	}
 }
 
 TEST(a_short_image_fails_the_load)

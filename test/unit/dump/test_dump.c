@@ -175,20 +175,6 @@ TEST(more_files_of_a_process_cost_no_checkpoint)
 	assert_true(unit_exists("amdgpu-kfd-7.img"));
 }
 
-TEST(two_processes_are_each_paused_and_unpaused_once)
-{
-	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
-	_cleanup_close_ int first = open_kfd_of(one), second = open_kfd_of(two);
-
-	begin_dump(first, 5);
-	assert_int_equal(dump_file(second, 6), 0);
-	assert_int_equal(one->paused + two->paused, 2);
-	end_dump(0);
-	assert_int_equal(one->paused + two->paused, 0);
-	assert_int_equal(one->calls[KFD_UNPAUSE], 1);
-	assert_int_equal(two->calls[KFD_UNPAUSE], 1);
-}
-
 TEST(a_process_that_cannot_be_unpaused_does_not_keep_others_paused)
 {
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
@@ -319,16 +305,6 @@ TEST(a_process_that_sees_no_gpu_is_saved_as_a_plain_open)
 	assert_int_equal(process->paused, 0);
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
 	assert_int_equal(kfd->num_of_gpus, 0);
-}
-
-TEST(a_process_without_bos_can_be_dumped)
-{
-	struct fake_process *process = add_process(tracee);
-	_cleanup_close_ int fd = open_kfd_of(process);
-
-	add_device(process, GPU_A, GPU_A);
-	dump_one(fd, 5);
-	assert_true(unit_exists("amdgpu-kfd-5.img"));
 }
 
 TEST(images_of_an_older_dump_go_first)
