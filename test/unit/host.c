@@ -16,6 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "criu/host.h"
+#include "streamer.h"
+
 #define LINES_MAX 512
 #define LINE_SIZE 1024
 #define PATHS     8
@@ -172,6 +175,8 @@ int unit_end(void **state)
 	size_t left;
 
 	(void)state;
+	streamer_stop();
+	host_find_streamer();
 	criu_stub_close_stored();
 	unit_unlimit_files();
 	(void)close(criu_stub.image_dir);

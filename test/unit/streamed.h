@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The streamer of test/lib for unit tests. Its images are files of the test's directory. A test
- * fails if the plugin breaks a rule of streams.
+ * fails if the plugin breaks a rule of streams. At its end the streamer stops.
  *
  * A test program includes this header once. */
 #ifndef TEST_UNIT_STREAMED_H

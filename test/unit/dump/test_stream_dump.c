@@ -95,7 +95,6 @@ TEST(delayed_images_are_written_at_the_end_of_a_successful_dump)
 	assert_int_equal(node->device->gpu_id, 32693);
 	assert_int_equal(node->n_owners, 0);
 	criu_render_node__free_unpacked(node, NULL);
-	stop_streaming();
 }
 
 /* No task has /dev/kfd open, so no process claims the file. CRIU's post-dump script comes before
@@ -111,7 +110,6 @@ TEST(an_image_waits_for_no_process_if_there_is_none)
 	streamer_settle();
 	assert_true(is_streamed("amdgpu-renderD-7.img"));
 	end_dump(0);
-	stop_streaming();
 }
 
 /* The plugin reports such an error while the dump can still fail. */
@@ -124,7 +122,6 @@ TEST(a_render_node_that_cannot_be_saved_fails_at_once)
 	assert_fails(dump_file(fd, 7));
 	assert_logged("Error (amdgpu_plugin): ", "renderD200");
 	end_dump(-1);
-	stop_streaming();
 }
 
 TEST(a_delayed_image_without_a_streamer_fails_the_dump)
@@ -138,7 +135,6 @@ TEST(a_delayed_image_without_a_streamer_fails_the_dump)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-7.img");
 	end_dump(-1);
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
-	stop_streaming();
 }
 
 TEST(contents_are_streamed_gpu_by_gpu)
@@ -182,7 +178,6 @@ TEST(a_streamed_dump_is_not_incremental)
 	assert_int_equal(symlink("../1", unit_path("parent")), 0);
 	start_streaming(true);
 	dump_one(fd, 8);
-	stop_streaming();
 }
 
 /* The streamer ends during the dump, and the process continues. */
@@ -194,5 +189,4 @@ TEST(a_streamer_that_ends_fails_the_dump)
 	start_streaming(true);
 	streamer.breaks_after = 0x10000;
 	assert_dump_fails(process, "Broken pipe");
-	stop_streaming();
 }

@@ -58,7 +58,6 @@ UNIT_TEST(a_connection_to_another_socket_does_not_mean_streaming)
 {
 	assert_int_equal(streamer_connect(unit_directory(), "streamer-capture.socket"), 0);
 	assert_false(image_is_streamed());
-	stop_streaming();
 }
 
 UNIT_TEST(streamed_images_have_the_bytes_of_files)
@@ -112,7 +111,6 @@ UNIT_TEST(a_streamed_image_can_be_read_once)
 	}
 	assert_int_equal(image_read_kfd(3, &kfd), -ENOENT);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-	stop_streaming();
 }
 
 /* Reading is the only way to learn the kind, and a stream has each image once. */
@@ -133,7 +131,6 @@ UNIT_TEST(image_read_finds_a_streamed_image_once)
 		assert_int_equal(image.kind, IMAGE_NONE);
 	}
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-	stop_streaming();
 }
 
 /* The files in the directory belong to another dump. */
@@ -156,7 +153,6 @@ UNIT_TEST(files_beside_a_stream_are_neither_read_nor_removed)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 	image_dir_report_missing(1, true);
 	assert_int_equal(unit_count_lines("amdgpu-kfd-1.img"), 1);
-	stop_streaming();
 }
 
 UNIT_TEST(a_message_that_ends_early_is_refused_by_name)
@@ -192,7 +188,6 @@ UNIT_TEST(a_message_that_goes_on_is_refused_by_name)
 	write_streamed("amdgpu-renderD-1.img", longer, sizeof(longer));
 	assert_int_equal(image_read_render(1, &node), -EIO);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-1.img", "more bytes");
-	stop_streaming();
 }
 
 /* Only the end of a stream shows that its length is wrong, so the plugin must not allocate it. */
@@ -215,7 +210,6 @@ UNIT_TEST(a_length_beyond_all_memory_takes_none)
 	write_streamed("amdgpu-kfd-3.img", possible, sizeof(possible));
 	assert_int_equal(image_read_kfd(3, &kfd), -EIO);
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 3);
-	stop_streaming();
 }
 
 UNIT_TEST(garbage_is_refused_by_name)
@@ -227,7 +221,6 @@ UNIT_TEST(garbage_is_refused_by_name)
 	write_streamed("amdgpu-kfd-1.img", garbage, sizeof(garbage));
 	assert_int_equal(image_read_kfd(1, &kfd), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "parse");
-	stop_streaming();
 }
 
 UNIT_TEST(a_streamer_that_ends_fails_the_write_by_name)
@@ -242,7 +235,6 @@ UNIT_TEST(a_streamer_that_ends_fails_the_write_by_name)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "Broken pipe");
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 	free(kfd.priv_data.data);
-	stop_streaming();
 }
 
 /* CRIU returns -1, which is no errno value; as -errno it would be -EPERM. */
@@ -265,7 +257,6 @@ UNIT_TEST(a_streamer_that_does_not_answer_is_an_error_by_name)
 	assert_int_equal(image_open_pages(1, 0xa42, 1, &fd), -EIO);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-1-0a42.img", "streamer");
 	assert_int_equal(fd, -1);
-	stop_streaming();
 }
 
 UNIT_TEST(pages_are_a_pipe_that_starts_after_the_length)
@@ -288,7 +279,6 @@ UNIT_TEST(pages_are_a_pipe_that_starts_after_the_length)
 	assert_int_equal(image_open_pages(6, 0xbeef, 0, &fd), 0);
 	assert_int_equal(fd, -1);
 	assert_int_equal(image_end_pages(6, 0xbeef, &fd), 0);
-	stop_streaming();
 }
 
 UNIT_TEST(missing_or_short_pages_are_refused_by_name)
@@ -307,5 +297,4 @@ UNIT_TEST(missing_or_short_pages_are_refused_by_name)
 	assert_int_equal(fd, -1);
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): image amdgpu-pages-5-beef.img"),
 			 3);
-	stop_streaming();
 }

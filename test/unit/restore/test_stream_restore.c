@@ -118,7 +118,6 @@ TEST(a_render_node_of_unknown_vm_is_the_compute_file)
 	kfd = restore_file(5);
 	assert_true(is_of_the_restore(render));
 	end_restore(0);
-	stop_streaming();
 }
 
 /* An image of another program may be streamed too, with /dev/kfd first. */
@@ -166,7 +165,6 @@ TEST(a_render_node_of_another_process_reads_no_state)
 	assert_int_equal(device_of(fd, "renderD-"), 130);
 	assert_int_equal(image_read_kfd(5, &state_image), 0);
 	end_restore(0);
-	stop_streaming();
 }
 
 TEST(a_state_that_is_missing_in_the_stream_is_an_error)
@@ -181,7 +179,6 @@ TEST(a_state_that_is_missing_in_the_stream_is_an_error)
 	assert_logged("Error (amdgpu_plugin): ", "kfd 5");
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	end_restore(-1);
-	stop_streaming();
 }
 
 TEST(a_second_open_of_kfd_is_a_plain_one)
@@ -199,7 +196,6 @@ TEST(a_second_open_of_kfd_is_a_plain_one)
 	assert_int_equal(calls(KFD_RESTORE), 1);
 	assert_true(second >= 0 && kfd >= 0);
 	end_restore(0);
-	stop_streaming();
 }
 
 TEST(two_states_of_one_process_are_refused)
@@ -216,7 +212,6 @@ TEST(two_states_of_one_process_are_refused)
 	assert_fails(restore_file(4));
 	assert_logged("Error (amdgpu_plugin): ", "kfd 4", "kfd 5");
 	end_restore(-1);
-	stop_streaming();
 }
 
 /* Writes a pages file: the length @bytes, then @there bytes of words that count up. */
@@ -288,7 +283,6 @@ TEST(contents_of_gpus_are_read_one_by_one)
 		free(bytes);
 	}
 	end_restore(0);
-	stop_streaming();
 }
 
 TEST(contents_that_are_too_short_or_too_long_fail_the_restore)
