@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "amdgpu_plugin_util.h"
 #include "criu/plugin_abi.h"
 #include "image/image.h"
 

@@ -3,12 +3,7 @@
  * when a caller waits for them. */
 #include "fake_gpu.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "content/content.h"
 #include "content/sdma.h"

@@ -6,8 +6,6 @@
 #define TEST_UNIT_FAKE_GPU_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "fake_kernel.h"
 

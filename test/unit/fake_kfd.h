@@ -3,13 +3,6 @@
 #ifndef TEST_UNIT_FAKE_KFD_H
 #define TEST_UNIT_FAKE_KFD_H
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "host.h"
 #include "kernel/kfd.h"
 

@@ -3,9 +3,6 @@
 #ifndef TEST_UNIT_FRAMED_H
 #define TEST_UNIT_FRAMED_H
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "host.h"
 
 static inline void write_framed(const char *name, const void *bytes, size_t size)

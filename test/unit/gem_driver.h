@@ -9,17 +9,11 @@
 
 #include <amdgpu_drm.h>
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
-#include "amdgpu_plugin_util.h"
 #include "kernel/render_node.h"
 
 #define FILES    3

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The parts that all unit tests share: a fake CRIU that loads the plugin, and a directory for each
- * test, which is also the image directory. */
+ * test, which is also the image directory. Tests use the headers that this one includes. */
 #ifndef TEST_UNIT_HOST_H
 #define TEST_UNIT_HOST_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
 #include "criu-amdgpu.pb-c.h"

@@ -4,9 +4,6 @@
 #ifndef TEST_UNIT_IMAGE_OF_ONE_H
 #define TEST_UNIT_IMAGE_OF_ONE_H
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "amdgpu_plugin_topology.h"
 #include "criu-amdgpu.pb-c.h"
 #include "host.h"

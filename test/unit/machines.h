@@ -4,12 +4,6 @@
 #ifndef TEST_UNIT_MACHINES_H
 #define TEST_UNIT_MACHINES_H
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "amdgpu_plugin_util.h"
 #include "gpu_node.h"
 #include "host.h"
 #include "map/map.h"

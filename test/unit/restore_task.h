@@ -10,7 +10,6 @@
 #include <sys/ptrace.h>
 
 #include "amdgpu_plugin_topology.h"
-#include "amdgpu_plugin_util.h"
 #include "image/image.h"
 #include "image_of_one.h"
 #include "restore_hooks.h"

@@ -4,19 +4,11 @@
 #include "host.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <gnu/libc-version.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "criu/plugin_abi.h"

@@ -3,15 +3,8 @@
 #include "host.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
-#include "amdgpu_plugin_util.h"
 
 #define MACHINES "test/data/machines"
 

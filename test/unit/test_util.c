@@ -2,21 +2,14 @@
 /* Numbers, descriptors, arrays, complete reads and writes, and the limit of descriptors. */
 #include "host.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include "amdgpu_plugin_util.h"
 
 UNIT_TEST(switches_are_0_1_no_and_yes_in_any_case)
 {

@@ -5,7 +5,6 @@
 
 #include "content_set.h"
 
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "content/sdma.h"

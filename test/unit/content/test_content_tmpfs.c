@@ -7,7 +7,6 @@
 #include "storage/image_io.h"
 
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 /* Not in the headers of older systems. */

@@ -7,7 +7,6 @@
 #include "content_set.h"
 
 #include <linux/magic.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 

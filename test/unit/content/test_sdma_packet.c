@@ -3,10 +3,6 @@
  * virtual machine run the engine itself. */
 #include "host.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-#include "amdgpu_plugin_util.h"
 #include "content/sdma_packet.h"
 
 #define FROM 0x123456789000ULL

@@ -2,12 +2,9 @@
 /* CRIU's descriptor store after a restore that has failed. */
 #include "host.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 
 /* Returns the end of a pipe whose other end only the store has. */

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A guard acts when the process that started it dies, and only then. */
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "criu/guard.h"
 #include "host.h"

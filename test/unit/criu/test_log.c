@@ -2,12 +2,8 @@
 /* Lines of CRIU's log, and the first error of several processes. */
 #include "host.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "criu/log.h"
 

@@ -3,11 +3,6 @@
  * test_map_options.c tests the file and CRIU's --plugin-option. */
 #include "host.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "amdgpu_plugin_util.h"
 #include "criu/options.h"
 
 static const struct {

@@ -8,7 +8,6 @@
 #include <sys/prctl.h>
 
 #include "amdgpu_plugin_topology.h"
-#include "amdgpu_plugin_util.h"
 #include "criu/plugin_abi.h"
 #include "image/image.h"
 #include "image_of_one.h"

@@ -3,18 +3,10 @@
  * cgroup of this machine, where the kernel allows that. */
 #include "host.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "amdgpu_plugin_util.h"
 #include "devices/hide.h"
 
 #define STACK_SIZE 512

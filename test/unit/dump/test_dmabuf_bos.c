@@ -3,12 +3,7 @@
  * this process, and each render node tells an offset. */
 #include "host.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "dump/dmabuf_bos.h"

@@ -2,9 +2,6 @@
 /* Which BOs of a dump are one object, which of them makes it, and which sharing is refused. */
 #include "host.h"
 
-#include <string.h>
-
-#include "amdgpu_plugin_util.h"
 #include "dump/object_rules.h"
 #include "dump/shared_bos.h"
 #include "kernel/kfd.h"

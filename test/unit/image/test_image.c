@@ -2,16 +2,10 @@
 /* Tests image files: bytes on disk, images of other programs, damage, and full disks. */
 #include "foreign_image.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-#include "amdgpu_plugin_util.h"
 #include "image/image.h"
 
 /* unlinkat() fails, as for files of another user in a sticky directory. */

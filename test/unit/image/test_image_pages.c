@@ -2,11 +2,6 @@
 /* Tests pages files: their creation, their length, and damage. */
 #include "foreign_image.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "amdgpu_plugin_util.h"
 #include "image/image.h"
 
 UNIT_TEST(a_new_pages_file_is_empty_and_closed_on_exec)

@@ -3,9 +3,6 @@
  * refused with one line. */
 #include "host.h"
 
-#include <string.h>
-
-#include "amdgpu_plugin_util.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 

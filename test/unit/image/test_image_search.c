@@ -2,14 +2,8 @@
 /* Tests the functions that find, read and remove images in CRIU's directory. */
 #include "foreign_image.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "amdgpu_plugin_util.h"
 #include "image/image.h"
 
 UNIT_TEST(a_process_finds_its_own_state_by_pid)

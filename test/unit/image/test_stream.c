@@ -5,7 +5,6 @@
 
 #include <sys/resource.h>
 
-#include "amdgpu_plugin_util.h"
 #include "image/image.h"
 
 /* More than a pipe holds, and more than the first buffer of a read. */

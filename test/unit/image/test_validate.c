@@ -3,10 +3,6 @@
  * values pass. */
 #include "host.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "amdgpu_plugin_util.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 

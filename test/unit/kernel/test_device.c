@@ -2,11 +2,7 @@
 /* Conversion of topology nodes to messages and back. */
 #include "host.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "amdgpu_plugin_topology.h"
-#include "amdgpu_plugin_util.h"
 #include "wire.h"
 
 /* Images of CRIU's own plugin have fields 1 to 31 and links, and no fields from 1000 up. */

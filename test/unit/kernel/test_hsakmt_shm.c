@@ -3,14 +3,8 @@
  * their own directory, and never touch those of the machine. */
 #include "host.h"
 
-#include <fcntl.h>
 #include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "kernel/hsakmt_shm.h"
 

@@ -3,11 +3,6 @@
  * its SVM ranges, and the records that the plugin adds if more GPUs are visible. */
 #include "host.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "amdgpu_plugin_util.h"
 #include "kernel/kfd_priv.h"
 #include "priv_builder.h"
 

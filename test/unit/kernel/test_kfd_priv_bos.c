@@ -2,11 +2,6 @@
 /* Records of BOs in KFD's private data: what they say, and data without some of them. */
 #include "host.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "amdgpu_plugin_util.h"
 #include "kernel/kfd_priv.h"
 #include "priv_builder.h"
 

@@ -2,23 +2,16 @@
 /* Device paths, vpids, tracees and mappings, as /proc has them. */
 #include "host.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "amdgpu_plugin_util.h"
 #include "kernel/proc.h"
 
 UNIT_TEST(device_paths_are_recognised)

@@ -4,7 +4,6 @@
 
 #include <sys/sysmacros.h>
 
-#include "amdgpu_plugin_util.h"
 #include "kernel/render_node.h"
 
 UNIT_TEST(render_nodes_are_recognised_by_their_numbers)

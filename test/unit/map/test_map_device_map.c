@@ -2,11 +2,6 @@
 /* The option device-map: names of GPUs, pairs that keep the rules, and pairs that break them. */
 #include "host.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "amdgpu_plugin_util.h"
 #include "map/map.h"
 #include "pairs.h"
 #include "synthetic.h"

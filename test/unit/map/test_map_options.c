@@ -4,12 +4,7 @@
 #include "host.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "amdgpu_plugin_util.h"
 #include "criu/options.h"
 
 /* The function that CRIU 4.3 exports. */

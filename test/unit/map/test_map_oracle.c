@@ -3,10 +3,6 @@
  * change the answer. */
 #include "host.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "map/map.h"
 #include "oracle.h"
 #include "pairs.h"

@@ -2,9 +2,6 @@
 /* Maps pairs of captured machines. A file has the expected outcome, mapping and reason of each. */
 #include "host.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "map/map.h"
 #include "pairs.h"
 

@@ -3,11 +3,6 @@
  * keeps the rules, and the search needs few attempts. Also the matching. */
 #include "host.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "amdgpu_plugin_util.h"
 #include "map/map.h"
 #include "map/matching.h"
 #include "map/search.h"

@@ -2,8 +2,6 @@
 /* A task of a streamed restore waits for a process that is no task: no image tells so. */
 #include "host.h"
 
-#include <errno.h>
-
 #include "kernel/proc.h"
 #include "memory/imports.h"
 #include "memory/objects.h"

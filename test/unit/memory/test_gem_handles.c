@@ -4,17 +4,11 @@
 #include "host.h"
 
 #include <amdgpu_drm.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
-#include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "image/image.h"
 #include "kernel/kfd.h"

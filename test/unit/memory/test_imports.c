@@ -2,15 +2,10 @@
 /* Imports of shared BOs under their old handles, by a KFD that only gives out handles. */
 #include "host.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"

@@ -3,16 +3,8 @@
  * device files. */
 #include "host.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "amdgpu_plugin_util.h"
 #include "kernel/kfd.h"
 #include "memory/gpu_files.h"
 #include "memory/mappings.h"

@@ -3,11 +3,8 @@
  */
 #include "host.h"
 
-#include <errno.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "amdgpu_plugin_util.h"
 #include "image/image.h"
 #include "memory/objects.h"
 

@@ -2,13 +2,9 @@
 /* Tests which BO has a byte of a render node's offsets. */
 #include "host.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
-#include "amdgpu_plugin_util.h"
 #include "kernel/kfd.h"
 #include "preflight/bo_index.h"
 

@@ -3,10 +3,6 @@
  * id. */
 #include "host.h"
 
-#include <errno.h>
-#include <string.h>
-
-#include "amdgpu_plugin_util.h"
 #include "kernel/kfd.h"
 #include "restore/gpu_ids.h"
 

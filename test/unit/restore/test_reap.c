@@ -6,14 +6,11 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "amdgpu_plugin_util.h"
 #include "kernel/proc.h"
 #include "restore/reap.h"
 

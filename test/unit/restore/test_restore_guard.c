@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Restores whose CRIU is killed: tasks with incomplete GPU state die, too. CRIU and its tasks are
  * children of this program. */
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "host.h"
 #include "restore/restore_guard.h"

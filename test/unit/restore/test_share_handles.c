@@ -3,13 +3,10 @@
  * handles. */
 #include "host.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
-#include "amdgpu_plugin_util.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"

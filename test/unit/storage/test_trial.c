@@ -2,8 +2,6 @@
 /* Tests how a trial chooses between two ways. */
 #include "host.h"
 
-#include "amdgpu_plugin_util.h"
-
 #include "storage/trial.h"
 
 #define BYTES (1u << 20)

@@ -2,8 +2,6 @@
 /* Tests copies past the caches: each size and place of the source, and nothing but these bytes. */
 #include "host.h"
 
-#include <string.h>
-
 #include "storage/uncached_copy.h"
 
 #define SIZE_MAX_TRIED 300

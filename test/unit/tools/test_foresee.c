@@ -3,7 +3,6 @@
  * a dump is made. test/tool/check.sh has what criu-amdgpu says of it. */
 #include "preflight_task.h"
 
-#include <string.h>
 #include <sys/utsname.h>
 
 #include "foresee.h"
