@@ -28,6 +28,9 @@ struct dumped_render {
 	const struct topology_node *node;
 	/* The process that computes through the file, or NULL for any other file. */
 	const struct dumped_process *compute;
+	/* Of the KFD processes that have the file and see the GPU, the one with the lowest vpid, or
+	 * NULL. */
+	const struct dumped_process *holder;
 	/* The image that is still to be written, or DUMP_NO_ID. */
 	int id;
 	/* The GPU's id in that image. */
@@ -117,8 +120,16 @@ static int list_file(struct dump_session *session, const struct topology_node *n
 	return 0;
 }
 
-/* Takes descriptors out of @files. */
-static int list_files(struct dump_session *session, pid_t pid, struct gem_files *files)
+static void note_holder(struct dumped_render *render, const struct dumped_process *process)
+{
+	if (process && dump_find_gpu(process, render->node) &&
+	    (!render->holder || process->vpid < render->holder->vpid))
+		render->holder = process;
+}
+
+/* @process: the task if it is a KFD process, or NULL. Takes descriptors out of @files. */
+static int list_files(struct dump_session *session, pid_t pid, const struct dumped_process *process,
+		      struct gem_files *files)
 {
 	struct dumped_render *render;
 	char name[64];
@@ -129,7 +140,10 @@ static int list_files(struct dump_session *session, pid_t pid, struct gem_files 
 
 		(void)snprintf(name, sizeof(name), "process %d: descriptor %d", pid, file->number);
 		ret = list_file(session, file->gpu, file->fd, name, &render);
-		if (!ret && render->fd < 0)
+		if (ret < 0)
+			return ret;
+		note_holder(render, process);
+		if (render->fd < 0)
 			render->fd = take_fd(&file->fd);
 	}
 	return ret;
@@ -141,14 +155,16 @@ static int list_task(struct dump_session *session, pid_t pid)
 	int ret;
 
 	for (size_t i = 0; i < session->num_processes; i++) {
-		if (session->processes[i].pid == pid)
-			return list_files(session, pid, session->processes[i].gem_files);
+		const struct dumped_process *process = &session->processes[i];
+
+		if (process->pid == pid)
+			return list_files(session, pid, process, process->gem_files);
 	}
 	ret = gem_list_read(pid, &session->topology, &files);
 	if (ret == -ESRCH)
 		return 0;
 	return ret < 0 ? log_error(ret, "process %d: cannot list its render files", pid)
-		       : list_files(session, pid, &files);
+		       : list_files(session, pid, NULL, &files);
 }
 
 int render_files_check(struct dump_session *session)
@@ -160,39 +176,22 @@ int render_files_check(struct dump_session *session)
 	return ret;
 }
 
-/* For a GPU that processes know by different ids, as after a restored process has started another:
- * the id of the process that has the file. CRIU opens a file that several processes have in the
- * process with the lowest pid. If no KFD process has the file, this machine's id. */
-static uint32_t gpu_id_of_holder(const struct dump_session *session,
-				 const struct topology_node *node, int fd)
-{
-	const struct dumped_process *holder = NULL;
-
-	for (size_t i = 0; i < session->num_processes; i++) {
-		const struct dumped_process *process = &session->processes[i];
-
-		if (dump_find_gpu(process, node) && kfd_files_has(process->pid, fd) > 0 &&
-		    (!holder || process->vpid < holder->vpid))
-			holder = process;
-	}
-	return holder ? dump_find_gpu(holder, node)->user_gpu_id : node->gpu_id;
-}
-
 /* CRIU's own plugin finds the GPU of a render node by the id that the restored process knows. CRIU
- * does not say which process has the file. Processes that were restored together know the GPU by
- * one id, and only if ids differ does the plugin look for the process that has the file. */
-static uint32_t choose_gpu_id(const struct dump_session *session, int fd,
+ * opens a file that several processes have in the process with the lowest pid. Processes that were
+ * restored together know the GPU by one id. */
+static uint32_t choose_gpu_id(const struct dump_session *session,
 			      const struct dumped_render *render)
 {
+	const struct dumped_process *process = render->compute ? render->compute : render->holder;
+	const struct dumped_gpu *gpu = process ? dump_find_gpu(process, render->node) : NULL;
 	uint32_t chosen = 0;
 
-	if (render->compute)
-		return dump_find_gpu(render->compute, render->node)->user_gpu_id;
+	if (gpu)
+		return gpu->user_gpu_id;
 	for (size_t i = 0; i < session->num_processes; i++) {
-		const struct dumped_gpu *gpu = dump_find_gpu(&session->processes[i], render->node);
-
+		gpu = dump_find_gpu(&session->processes[i], render->node);
 		if (gpu && chosen && gpu->user_gpu_id != chosen)
-			return gpu_id_of_holder(session, render->node, fd);
+			return render->node->gpu_id;
 		if (gpu)
 			chosen = gpu->user_gpu_id;
 	}
@@ -218,7 +217,7 @@ int render_files_dump(struct dump_session *session, int fd, int id)
 	if (ret < 0)
 		return ret;
 	render->id = id;
-	render->gpu_id = choose_gpu_id(session, fd, render);
+	render->gpu_id = choose_gpu_id(session, render);
 	return 0;
 }
 
