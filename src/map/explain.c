@@ -237,6 +237,9 @@ static const char *device_map_hint(const struct map_input *in)
 
 static int explain_count(const struct map_input *in)
 {
+	static const char may_be_unused[] =
+		"; a process needs all GPUs again that it saw, also unused ones, so start a job"
+		" with the GPUs that it uses only (device cgroup, podman --device)";
 	const struct topology *local = in->local.topology;
 	size_t missing = in->saved.num_gpus - in->local.num_gpus;
 	struct text closed = { 0 };
@@ -252,11 +255,10 @@ static int explain_count(const struct map_input *in)
 	return log_error(
 		-ENODEV,
 		"map: the image has %zu GPUs, but the task can use %zu; needed: %zu more, in this "
-		"machine, in the device cgroup, and with a render node that the task can open%s%s;"
-		" a process needs all GPUs again that it saw, also unused ones, so start a job"
-		" with the GPUs that it uses only (device cgroup, podman --device)",
+		"machine, in the device cgroup, and with a render node that the task can open%s%s"
+		"%s",
 		in->saved.num_gpus, in->local.num_gpus, missing, closed.bytes,
-		closed.length ? ")" : "");
+		closed.length ? ")" : "", in->saved.num_gpus > 1 ? may_be_unused : "");
 }
 
 static int explain_device_map(const struct map_input *in, const struct gpu_map *map)

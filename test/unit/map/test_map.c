@@ -298,6 +298,15 @@ UNIT_TEST(an_image_with_more_gpus_is_refused_with_both_numbers)
 	read_machine("one", &local);
 	assert_refused(&saved, &local);
 	assert_logged("Error (amdgpu_plugin): ", "8", "1", "GPUs", "also unused ones");
+	topology_done(&saved);
+	unit_forget_lines();
+	/* The only GPU is not an unused one. */
+	saved = (struct topology){ 0 };
+	local.nodes[local.num_nodes - 1].unreachable = true;
+	read_machine("one", &saved);
+	assert_refused(&saved, &local);
+	assert_logged("Error (amdgpu_plugin): ", "1", "0", "GPUs", "cannot open");
+	assert_int_equal(unit_count_lines("unused"), 0);
 }
 
 UNIT_TEST(the_log_names_a_gpu_without_candidate)
