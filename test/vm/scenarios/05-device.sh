@@ -29,7 +29,7 @@ scenario_device_contract_eight() { # long
 }
 
 # All GPUs are partitions of one device.
-scenario_device_contract_partitions() {
+scenario_device_contract_partitions() { # long
 	machine mi300x-cpx
 	contract 2
 }

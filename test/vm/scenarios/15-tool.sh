@@ -34,7 +34,7 @@ scenario_tool() {
 	tool 0 "process $pid, 8 GPUs" show img
 	tool 0 "as they were saved" verify img
 	tool 0 "process $pid (kfd .*): fits" fit img
-	machine one
+	machine eight 7
 	tool 1 "process $pid (kfd .*): does not fit" fit img
 	machine eight
 	restore img

@@ -91,7 +91,7 @@ scenario_process_tree() {
 	finish
 }
 
-scenario_gpu_5_of_8() { # on each kernel
+scenario_gpu_5_of_8() {
 	machine eight
 	start_client --gpus 5
 	come_back
@@ -105,7 +105,7 @@ scenario_render_first() {
 	finish
 }
 
-scenario_second_kfd() { # on each kernel
+scenario_second_kfd() {
 	machine one
 	start_client --second-kfd
 	come_back
@@ -129,7 +129,7 @@ scenario_low_fds() {
 	finish
 }
 
-scenario_dumped_again() { # on each kernel
+scenario_dumped_again() {
 	machine one
 	start_client $(kernel_if_kept)
 	come_back

@@ -88,7 +88,7 @@ scenario_frozen_beside() {
 both_are_ready() { [ "$(grep -c ' ready' client.log)" = 2 ]; }
 
 # A launcher and its two jobs are in one cgroup. One of the jobs is dumped.
-scenario_frozen_above() { # on each kernel
+scenario_frozen_above() {
 	local group=/sys/fs/cgroup/jobs launcher jobs
 
 	machine eight

@@ -30,7 +30,7 @@ scenario_sharing_two() { # on each kernel
 }
 
 # Eight at once, on another machine, and home again. Kernels have had dma-bufs of KFD since Linux 6.8.
-scenario_sharing_ring() {
+scenario_sharing_ring() { # long
 	needs_dma_bufs
 	machine one
 	start_sharers 8

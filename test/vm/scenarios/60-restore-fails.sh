@@ -288,7 +288,7 @@ scenario_svm_hides_another() {
 }
 
 # A process with eight GPUs does not fit on a machine with one.
-scenario_too_few_gpus() {
+scenario_too_few_gpus() { # long
 	machine eight
 	dumped_client
 	machine one

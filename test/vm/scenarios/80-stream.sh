@@ -37,7 +37,7 @@ scenario_stream_tree_moves() { # long
 
 # CRIU meets a render node before the KFD file of the process, at the dump and at the restore. It is once the compute
 # file of the process, and once another file, on a machine with eight possible GPUs.
-scenario_stream_render_first() {
+scenario_stream_render_first() { # long
 	machine eight
 	start_client --render-first --gpus 5
 	then_machine=eight-other stream_back

@@ -18,7 +18,7 @@ has_parallel() {
 	esac
 }
 
-scenario_parallel() { # on each kernel
+scenario_parallel() {
 	has_parallel
 	machine one
 	start_client $(kernel_if_kept)
@@ -27,7 +27,7 @@ scenario_parallel() { # on each kernel
 	finish
 }
 
-scenario_parallel_off() {
+scenario_parallel_off() { # long
 	machine eight
 	start_client --gpus 3,6
 	export AMDGPU_PARALLEL_RESTORE=0
@@ -92,7 +92,7 @@ scenario_parallel_fails() {
 
 # A task in namespaces of its own shares with CRIU's main process only what it inherits. The scenarios own-mounts also
 # have mounts and a network of their own.
-scenario_parallel_namespaces() {
+scenario_parallel_namespaces() { # long
 	local outer
 
 	has_parallel
@@ -147,7 +147,7 @@ scenario_parallel_dump() {
 	finish
 }
 
-scenario_parallel_dump_off() {
+scenario_parallel_dump_off() { # long
 	has_dump_finish
 	machine eight
 	start_client --gpus 3,6
