@@ -58,9 +58,11 @@ scenario_container_runc_tree() { # long
 	finish
 }
 
-# Three processes share a buffer of the GPU.
+# Three processes share a buffer of the GPU. Where the tasks copy their contents themselves, the threads for that may have
+# the numbers that threads of the others need.
 scenario_container_runc_sharing() { # long
 	needs_dma_bufs
+	has_parallel
 	machine one
 	bundle job
 	job_args job --tree 3 --shared --depth 64 --gpus 0
