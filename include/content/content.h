@@ -34,6 +34,8 @@
  * memory of a range extends to the next multiple. */
 #define CONTENT_ALIGNMENT 4096u
 
+struct keep;
+
 struct content_bo {
 	/* Borrowed. */
 	int dmabuf_fd;
@@ -57,13 +59,15 @@ struct content_job {
 	int image_fd;
 	/* The image is a pipe. A pipe to load from starts after the eight bytes of length. */
 	bool streamed;
+	/* Borrowed: memory in which contents wait to be written by a save, or NULL. */
+	struct keep *keep;
 	/* All BOs have checksums: content_save() sets it. content_load() then compares them at the
 	 * end. */
 	bool has_checksums;
-	/* When the last save or load began and ended, for content_totals_add(): on the clock
-	 * that time namespaces do not change, and how long all threads together copied, and waited
-	 * for storage. */
-	uint64_t begin_us, end_us;
+	/* When the last save or load began, needed the BOs no more, and ended, for
+	 * content_totals_add(): on the clock that time namespaces do not change, and how long all
+	 * threads together copied, and waited for storage. */
+	uint64_t begin_us, copied_us, end_us;
 	uint64_t copy_us, storage_us;
 	/* Whether the driver did not count memory errors of this GPU during the last load. */
 	bool errors_unknown;
@@ -104,6 +108,9 @@ int content_start_load(struct content_job *jobs, size_t num_jobs,
 		       struct content_run **ret_run);
 /* The bytes of the images of a save for which the file system has no blocks yet, at most. */
 uint64_t content_missing_room(const struct content_run *run);
+/* Waits until a save needs its BOs no more: with the keep of its jobs, contents may still have to
+ * be written. Logs nothing. -EIO: the save has failed, and content_finish() has the cause. */
+int content_await_copies(struct content_run *run);
 int content_finish(struct content_run *run);
 /* Makes the run end early, and does not wait; content_cancel() must follow. A GPU that waits for
  * @gpu_limit keeps waiting. Stop all runs that share a limit before you cancel the first. */
@@ -121,8 +128,10 @@ struct content_totals {
 	/* A bit a render minor, modulo CONTENT_MINORS. */
 	uint64_t minors[CONTENT_MINORS / 64];
 	uint64_t bytes;
-	uint64_t begin_us, end_us;
+	uint64_t begin_us, copied_us, end_us;
 	uint64_t copy_us, storage_us;
+	/* How long queues stood still for a dump, or 0. */
+	double stopped_s;
 	/* The jobs without checksums, and those during which memory errors were not counted. */
 	uint64_t unchecked;
 	uint64_t unwatched;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copies the contents of BOs between GPUs and image files, all GPUs at the same time, and logs the
- * progress. The caller chooses BOs and files, see kfd_jobs_init(); transfer_run() copies one GPU.
+ * progress. The caller chooses BOs and files, see kfd_jobs_init(); transfer_copy() copies one GPU.
  */
 #include "content/content.h"
 
@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/load.h"
 #include "content/sdma.h"
 #include "content/transfer.h"
 #include "criu/log.h"
@@ -32,7 +33,7 @@ struct worker {
 	pthread_t thread;
 	/* When the contents were complete. */
 	double end;
-	uint64_t end_us;
+	uint64_t copied_us, end_us;
 	/* Memory of the GPU has had an uncorrectable error during the load. */
 	bool lost_memory;
 };
@@ -47,12 +48,14 @@ struct content_run {
 	size_t num_workers;
 	/* Workers whose thread could be started. */
 	size_t num_started;
+	/* Those without, whose work is still to be done. */
+	size_t num_rest;
 	double begin;
 	uint64_t begin_us;
 	pthread_mutex_t lock;
 	pthread_cond_t worker_ended;
-	/* Workers that have not ended; under the lock. */
-	size_t active;
+	/* Under the lock: workers that have not ended, and those that need their GPU. */
+	size_t active, copying;
 };
 
 uint64_t content_size(const struct content_bo *bos, size_t num_bos)
@@ -94,6 +97,7 @@ static uint64_t real_time(void)
 static void note_times(const struct worker *worker, const struct transfer_progress *end)
 {
 	worker->job->begin_us = worker->run->begin_us;
+	worker->job->copied_us = worker->copied_us;
 	worker->job->end_us = worker->end_us;
 	worker->job->copy_us = (uint64_t)(end->copy_s * 1e6);
 	worker->job->storage_us = (uint64_t)(end->storage_s * 1e6);
@@ -157,9 +161,17 @@ static void watch_load(struct worker *worker)
 	struct memory_errors before = { 0 };
 
 	(void)memory_errors_count(pci_device, &before);
-	transfer_run(worker->transfer);
+	transfer_copy(worker->transfer);
 	worker->job->errors_unknown = memory_errors_count_new(pci_device, &before, &count) < 0;
 	worker->lost_memory = count > 0;
+}
+
+static void count_down(struct content_run *run, size_t *count)
+{
+	(void)pthread_mutex_lock(&run->lock);
+	--*count;
+	(void)pthread_cond_signal(&run->worker_ended);
+	(void)pthread_mutex_unlock(&run->lock);
 }
 
 static void *run_worker(void *argument)
@@ -170,17 +182,17 @@ static void *run_worker(void *argument)
 	while (run->gpu_limit && sem_wait(run->gpu_limit) < 0)
 		; /* EINTR is the only error. */
 	if (run->plan.save)
-		transfer_run(worker->transfer);
+		transfer_copy(worker->transfer);
 	else
 		watch_load(worker);
-	worker->end = now_seconds();
-	worker->end_us = real_time();
+	worker->copied_us = real_time();
 	if (run->gpu_limit)
 		(void)sem_post(run->gpu_limit);
-	(void)pthread_mutex_lock(&run->lock);
-	run->active--;
-	(void)pthread_cond_signal(&run->worker_ended);
-	(void)pthread_mutex_unlock(&run->lock);
+	count_down(run, &run->copying);
+	transfer_finish(worker->transfer);
+	worker->end = now_seconds();
+	worker->end_us = real_time();
+	count_down(run, &run->active);
 	return NULL;
 }
 
@@ -209,23 +221,25 @@ static bool start_worker(struct worker *worker)
 
 static void start_workers(struct content_run *run)
 {
-	run->active = run->num_workers;
+	run->active = run->copying = run->num_workers;
 	while (run->num_started < run->num_workers && start_worker(&run->workers[run->num_started]))
 		run->num_started++;
+	run->num_rest = run->num_workers - run->num_started;
 }
 
 /* A cgroup may limit the threads: runc restores in the cgroup of the container. This thread does
  * the work of those that could not be started. */
 static void run_rest(struct content_run *run)
 {
-	size_t rest = run->num_workers - run->num_started;
+	size_t rest = run->num_rest;
 
 	if (rest)
 		log_warn("contents: cannot start more threads, so %zu of %zu GPUs are copied one "
 			 "after the other; a higher pids.max makes this faster",
 			 rest, run->num_workers);
-	for (size_t i = run->num_started; i < run->num_workers; i++)
-		(void)run_worker(&run->workers[i]);
+	while (rest)
+		(void)run_worker(&run->workers[run->num_workers - rest--]);
+	run->num_rest = 0;
 }
 
 static void init_locks(struct content_run *run)
@@ -317,7 +331,7 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	if (save)
 		tmpfs_init_trial(&run->trial, run->plan.num_transfers);
 	else
-		transfer_init_load_trial(&run->trial, run->plan.num_transfers);
+		load_init_trial(&run->trial, run->plan.num_transfers);
 	ret = add_workers(run, jobs, num_jobs);
 	if (ret < 0) {
 		free_run(run);
@@ -372,6 +386,16 @@ static void join_workers(struct content_run *run)
 {
 	for (size_t i = 0; i < run->num_started; i++)
 		(void)pthread_join(run->workers[i].thread, NULL);
+}
+
+int content_await_copies(struct content_run *run)
+{
+	run_rest(run);
+	(void)pthread_mutex_lock(&run->lock);
+	while (run->copying)
+		(void)pthread_cond_wait(&run->worker_ended, &run->lock);
+	(void)pthread_mutex_unlock(&run->lock);
+	return transfer_error_is_set(&run->error) ? -EIO : 0;
 }
 
 int content_finish(struct content_run *run)
@@ -472,6 +496,7 @@ static void add_job(struct content_totals *totals, const struct content_job *job
 	add(&totals->unchecked, !job->has_checksums);
 	add(&totals->unwatched, job->errors_unknown);
 	keep_first(&totals->begin_us, job->begin_us);
+	keep_last(&totals->copied_us, job->copied_us);
 	keep_last(&totals->end_us, job->end_us);
 }
 
@@ -496,12 +521,21 @@ static unsigned int count_gpus(const struct content_totals *totals)
 	return count;
 }
 
+static void print_pause(const struct content_totals *totals, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (totals->stopped_s > 0)
+		(void)snprintf(text, size, "; queues stopped for %.3f s, %.3f s of them to copy",
+			       totals->stopped_s,
+			       (double)(totals->copied_us - totals->begin_us) / 1e6);
+}
+
 void content_totals_log(const struct content_totals *totals, bool saved, bool checked)
 {
 	double seconds = (double)(totals->end_us - totals->begin_us) / 1e6;
 	unsigned int gpus = count_gpus(totals);
 	const char *checks = saved ? "with checksums" : "verified";
-	char rate[64] = "no contents";
+	char rate[64] = "no contents", pause[96];
 
 	if (!totals->processes)
 		return;
@@ -512,9 +546,10 @@ void content_totals_log(const struct content_totals *totals, bool saved, bool ch
 			       (double)totals->bytes / MIB / (seconds > 0 ? seconds : 1e-6),
 			       totals->copy_us > totals->storage_us ? "the copy engine"
 								    : "storage");
-	log_info("%s: %" PRIu64 " processes on %u GPUs, %.1f MiB of contents in %.3f s, %s, %s",
+	print_pause(totals, pause, sizeof(pause));
+	log_info("%s: %" PRIu64 " processes on %u GPUs, %.1f MiB of contents in %.3f s, %s, %s%s",
 		 saved ? "dump" : "restore", totals->processes, gpus, (double)totals->bytes / MIB,
-		 seconds, rate, checks);
+		 seconds, rate, checks, pause);
 	if (totals->unwatched)
 		log_warn("%s: the driver does not count memory errors of its GPUs, so errors during"
 			 " the copies go unnoticed",

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "content/checksum.h"
 
 struct import {
 	struct sdma_bo bo;
@@ -36,12 +39,17 @@ void ranges_start(struct ranges *ranges, struct sdma *gpu, uint64_t contents_at)
 	ranges->contents_at = contents_at;
 }
 
+void ranges_release(struct ranges *ranges)
+{
+	for (size_t i = 0; ranges->imports && i < ranges->job->num_bos; i++)
+		sdma_bo_release(&ranges->imports[i].bo);
+}
+
 void ranges_done(struct ranges *ranges)
 {
 	if (!ranges->job)
 		return;
-	for (size_t i = 0; ranges->imports && i < ranges->job->num_bos; i++)
-		sdma_bo_release(&ranges->imports[i].bo);
+	ranges_release(ranges);
 	free(ranges->imports);
 	(void)pthread_mutex_destroy(&ranges->lock);
 	*ranges = (struct ranges){ 0 };
@@ -60,6 +68,19 @@ void ranges_free_pieces(struct range *range)
 {
 	free(range->pieces);
 	*range = (struct range){ 0 };
+}
+
+int ranges_copy(const struct range *range, struct range *ret_copy)
+{
+	const size_t size = range->num_pieces * sizeof(*range->pieces);
+	struct sdma_piece *pieces = malloc(size + 1);
+
+	if (!pieces)
+		return -ENOMEM;
+	memcpy(pieces, range->pieces, size);
+	*ret_copy = *range;
+	ret_copy->pieces = pieces;
+	return 0;
 }
 
 size_t ranges_bo_of(const struct ranges *ranges, const struct sdma_piece *piece)
@@ -140,13 +161,28 @@ static int import_bos(struct ranges *ranges, const struct range *range)
 	return ret;
 }
 
+static bool are_left(const struct ranges *ranges)
+{
+	return !transfer_error_is_set(ranges->error) &&
+	       (ranges->next_offset < ranges->size || !ranges->next_index);
+}
+
+bool ranges_are_left(struct ranges *ranges)
+{
+	bool left;
+
+	(void)pthread_mutex_lock(&ranges->lock);
+	left = are_left(ranges);
+	(void)pthread_mutex_unlock(&ranges->lock);
+	return left;
+}
+
 bool ranges_take(struct ranges *ranges, struct range *range)
 {
 	int ret = -ECANCELED;
 
 	(void)pthread_mutex_lock(&ranges->lock);
-	if (!transfer_error_is_set(ranges->error) &&
-	    (ranges->next_offset < ranges->size || !ranges->next_index))
+	if (are_left(ranges))
 		ret = next_range(ranges, range);
 	if (!ret)
 		ret = import_bos(ranges, range);
@@ -165,4 +201,27 @@ void ranges_finish(struct ranges *ranges, const struct range *range)
 			sdma_bo_release(&import->bo);
 	}
 	(void)pthread_mutex_unlock(&ranges->lock);
+}
+
+static void add_checksum(uint64_t *checksum, const char *contents, uint64_t size, uint64_t offset)
+{
+	(void)__atomic_fetch_add(checksum,
+				 checksum_pages(contents, size, offset / CONTENT_ALIGNMENT),
+				 __ATOMIC_RELAXED);
+}
+
+void ranges_add_checksums(const struct ranges *ranges, const struct range *range,
+			  const char *contents, uint64_t from, uint64_t to, uint64_t *checksums)
+{
+	for (size_t i = 0; i < range->num_pieces; i++) {
+		const struct sdma_piece *piece = &range->pieces[i];
+		uint64_t piece_at = piece->slot_offset - ranges->contents_at;
+		uint64_t begin = piece_at > from ? piece_at : from;
+		uint64_t end = piece_at + piece->size < to ? piece_at + piece->size : to;
+		size_t bo = ranges_bo_of(ranges, piece);
+
+		if (begin < end)
+			add_checksum(&checksums[bo], contents + begin - from, end - begin,
+				     piece->offset + begin - piece_at);
+	}
 }

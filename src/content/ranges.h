@@ -58,19 +58,31 @@ int ranges_init(struct ranges *ranges, const struct content_job *job, uint64_t s
 		const struct slots *slots, struct transfer_error *error);
 /* Where the BOs are imported, and where the contents start in a slot. */
 void ranges_start(struct ranges *ranges, struct sdma *gpu, uint64_t contents_at);
-/* Releases all imports. Accepts an empty object. */
+/* Releases all imports; no range can be taken any more. The ranges that were taken still have their
+ * BOs' numbers. Accepts an empty object. */
+void ranges_release(struct ranges *ranges);
+/* The same, and frees the rest. */
 void ranges_done(struct ranges *ranges);
 
 /* -ENOMEM. */
 int ranges_alloc_pieces(struct range *range, const struct slots *slots);
 void ranges_free_pieces(struct range *range);
+/* Copies a range with the pieces that it has. -ENOMEM. */
+int ranges_copy(const struct range *range, struct range *ret_copy);
 
 /* Sets @range to the next part of the contents and imports its BOs. Several threads may call this
  * at the same time. False: no range is left, or a thread has failed, maybe this one. Contents of no
  * bytes have one range. */
 bool ranges_take(struct ranges *ranges, struct range *range);
+/* Whether ranges_take() may still have a range. */
+bool ranges_are_left(struct ranges *ranges);
 /* Releases the BOs that no further range needs. */
 void ranges_finish(struct ranges *ranges, const struct range *range);
+
+/* Adds bytes [from, to) of the contents of @range, which are at @contents, to the checksums of
+ * their BOs. Several threads may add other parts at the same time. */
+void ranges_add_checksums(const struct ranges *ranges, const struct range *range,
+			  const char *contents, uint64_t from, uint64_t to, uint64_t *checksums);
 
 /* The number of the piece's BO in the job. */
 size_t ranges_bo_of(const struct ranges *ranges, const struct sdma_piece *piece);

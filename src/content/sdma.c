@@ -13,11 +13,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
 #include "content/sdma_packet.h"
+#include "content/staging.h"
 #include "kernel/render_node.h"
 
 #define GPU_PAGE 4096u
@@ -62,6 +62,9 @@ struct slot {
 	uint32_t *dwords;
 	uint64_t fence;
 	bool busy;
+	/* Where the slot is: memory at an offset of a registered part. */
+	const struct sdma_bo *memory;
+	size_t memory_offset;
 };
 
 struct sdma {
@@ -259,45 +262,23 @@ static int open_device(struct sdma *gpu, uint32_t render_minor)
 	return ret < 0 ? ret : amdgpu_cs_ctx_create(gpu->device, &gpu->context);
 }
 
-/* Memory at the alignment of a huge page. It is private and anonymous, because the kernel refuses
- * other memory for amdgpu_create_bo_from_user_mem(). */
-static char *map_aligned(size_t size)
+int sdma_register(struct sdma *gpu, char *memory, size_t size, struct sdma_bo *ret_bo)
 {
-	size_t room = size < SDMA_HUGE_PAGE ? size : size + SDMA_HUGE_PAGE - GPU_PAGE;
-	char *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	size_t head;
+	amdgpu_bo_handle handle;
+	int ret = amdgpu_create_bo_from_user_mem(gpu->device, memory, size, &handle);
 
-	if (memory == MAP_FAILED)
-		return NULL;
-	if (room == size)
-		return memory;
-	head = -(uintptr_t)memory % SDMA_HUGE_PAGE;
-	if (head)
-		(void)munmap(memory, head);
-	if (room - head - size)
-		(void)munmap(memory + head + size, room - head - size);
-	/* cppcheck-suppress deallocret ; only the memory around it is unmapped */
-	return memory + head;
+	return ret < 0 ? ret : wrap_bo(gpu, handle, size, ret_bo);
 }
 
 static int make_staging(struct sdma *gpu)
 {
-	size_t size = gpu->num_slots * gpu->slot_size;
-	amdgpu_bo_handle handle;
-	int ret;
-
-	/* So that the last slot is in a huge page, too. amdgpu_gem_userptr_ioctl() refuses parts of
-	 * the kernel's pages, which have 64 KiB on some machines. */
-	size = round_up(size, size < SDMA_HUGE_PAGE ? (uint64_t)getpagesize() : SDMA_HUGE_PAGE);
-	gpu->staging_size = size;
-	gpu->staging = map_aligned(size);
+	gpu->staging_size = staging_round_up(gpu->num_slots * gpu->slot_size);
+	gpu->staging = staging_map(gpu->staging_size);
 	if (!gpu->staging)
 		return -ENOMEM;
-	/* After a fork() that copies a page, the GPU would write to the copy of the child. */
-	(void)madvise(gpu->staging, size, MADV_DONTFORK);
-	(void)madvise(gpu->staging, size, MADV_HUGEPAGE);
-	ret = amdgpu_create_bo_from_user_mem(gpu->device, gpu->staging, size, &handle);
-	return ret < 0 ? ret : wrap_bo(gpu, handle, size, &gpu->staging_bo);
+	for (unsigned int i = 0; i < gpu->num_slots; i++)
+		sdma_set_memory(gpu, i, &gpu->staging_bo, i * gpu->slot_size);
+	return sdma_register(gpu, gpu->staging, gpu->staging_size, &gpu->staging_bo);
 }
 
 /* Space for all pieces of a slot, for the pieces that the packet's maximum splits, and for padding.
@@ -340,9 +321,6 @@ static int set_up(struct sdma *gpu, uint32_t render_minor)
 	ret = open_device(gpu, render_minor);
 	if (ret < 0)
 		return ret;
-	ret = make_staging(gpu);
-	if (ret < 0)
-		return ret;
 	gpu->ib_size = ib_bytes(gpu);
 	for (unsigned int i = 0; i < gpu->num_slots; i++) {
 		gpu->slots[i].ring = choose_ring(gpu->available_rings, i);
@@ -353,7 +331,8 @@ static int set_up(struct sdma *gpu, uint32_t render_minor)
 	return 0;
 }
 
-int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu)
+int sdma_open_bare(uint32_t render_minor, unsigned int slots, size_t slot_size,
+		   struct sdma **ret_gpu)
 {
 	struct sdma *gpu = calloc(1, sizeof(*gpu));
 	int ret;
@@ -362,12 +341,27 @@ int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struc
 		return -ENOMEM;
 	gpu->slot_size = slot_size;
 	gpu->num_slots = slots;
-	gpu->slots = calloc(slots, sizeof(*gpu->slots));
+	gpu->slots = calloc(slots + 1, sizeof(*gpu->slots));
 	for (unsigned int i = 0; i < RINGS_MAX; i++) {
 		(void)pthread_mutex_init(&gpu->rings[i].lock, NULL);
 		(void)pthread_cond_init(&gpu->rings[i].polled, NULL);
 	}
 	ret = gpu->slots ? set_up(gpu, render_minor) : -ENOMEM;
+	if (ret < 0) {
+		sdma_close(gpu);
+		return ret;
+	}
+	*ret_gpu = gpu;
+	return 0;
+}
+
+int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu)
+{
+	struct sdma *gpu = NULL;
+	int ret = sdma_open_bare(render_minor, slots, slot_size, &gpu);
+
+	if (!ret)
+		ret = make_staging(gpu);
 	if (ret < 0) {
 		sdma_close(gpu);
 		return ret;
@@ -415,6 +409,13 @@ void sdma_close(struct sdma *gpu)
 	free(gpu);
 }
 
+void sdma_set_memory(struct sdma *gpu, unsigned int slot, const struct sdma_bo *memory,
+		     size_t offset)
+{
+	gpu->slots[slot].memory = memory;
+	gpu->slots[slot].memory_offset = offset;
+}
+
 void *sdma_slot_memory(struct sdma *gpu, unsigned int slot)
 {
 	return gpu->staging + slot * gpu->slot_size;
@@ -424,7 +425,7 @@ void *sdma_slot_memory(struct sdma *gpu, unsigned int slot)
 static size_t fill_ib(struct sdma *gpu, unsigned int slot, enum sdma_direction direction,
 		      const struct sdma_piece *pieces, size_t num_pieces)
 {
-	uint64_t slot_va = gpu->staging_bo.va + slot * gpu->slot_size;
+	uint64_t slot_va = gpu->slots[slot].memory->va + gpu->slots[slot].memory_offset;
 	uint32_t *dwords = gpu->slots[slot].dwords;
 	size_t used = 0;
 
@@ -452,7 +453,7 @@ static int make_bo_list(struct sdma *gpu, unsigned int slot, const struct sdma_p
 	if (!bos)
 		return -ENOMEM;
 	bos[count++] = gpu->slots[slot].ib;
-	bos[count++] = gpu->staging_bo.bo;
+	bos[count++] = gpu->slots[slot].memory->bo;
 	for (size_t i = 0; i < num_pieces; i++)
 		bos[count++] = pieces[i].bo->bo;
 	return amdgpu_bo_list_create(gpu->device, count, bos, NULL, ret_list);

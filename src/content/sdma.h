@@ -25,13 +25,16 @@ struct sdma;
  * The slots are distributed over the rings that the GPU offers for copies. -ENODEV: libdrm returned
  * the handle of another GPU. -ENODATA: there is no ring. */
 int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu);
+/* The same without memory: sdma_set_memory() gives each slot its own. */
+int sdma_open_bare(uint32_t render_minor, unsigned int slots, size_t slot_size,
+		   struct sdma **ret_gpu);
 /* Abandons copies that no thread has waited for, so that BOs may be released. No copy can be
  * submitted afterwards. */
 void sdma_stop(struct sdma *gpu);
 /* Does not wait: memory that the engine may still write to stays mapped until the process ends. */
 void sdma_close(struct sdma *gpu);
 
-/* The staging memory of a slot. */
+/* The staging memory of a slot, from sdma_open(). */
 void *sdma_slot_memory(struct sdma *gpu, unsigned int slot);
 
 /* A BO of another process or file, imported as dma-buf and mapped for the copy engine. */
@@ -46,6 +49,13 @@ struct sdma_bo {
 int sdma_bo_import(struct sdma *gpu, const struct content_bo *bo, struct sdma_bo *ret_bo);
 /* Accepts an empty object. */
 void sdma_bo_release(struct sdma_bo *bo);
+
+/* Makes memory of staging_map() available to the GPU. */
+int sdma_register(struct sdma *gpu, char *memory, size_t size, struct sdma_bo *ret_bo);
+/* The slot, which must be idle, is at @offset of @memory from now on. @memory may have been
+ * registered by another sdma_open() of the same GPU: libdrm opens a GPU once in each process. */
+void sdma_set_memory(struct sdma *gpu, unsigned int slot, const struct sdma_bo *memory,
+		     size_t offset);
 
 /* Bytes [offset, offset + size) of @bo, and the same number of bytes of the slot at @slot_offset.
  */

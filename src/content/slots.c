@@ -64,3 +64,8 @@ struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_tran
 		.size = memory - 2 * SLOT_MARGIN,
 	};
 }
+
+struct slots slots_of_parts(size_t size)
+{
+	return (struct slots){ SLOTS_WANTED, size, size - 2 * SLOT_MARGIN };
+}

@@ -24,4 +24,8 @@ struct slots {
  * @size bytes fill. The processors are for @num_transfers transfers, which are not 0. */
 struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers);
 
+/* For a copy to kept memory in parts of @size bytes (content/keep.h): as many as keep the engine
+ * busy, because the threads do nothing else. */
+struct slots slots_of_parts(size_t size);
+
 #endif

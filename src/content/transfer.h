@@ -37,18 +37,17 @@ struct transfer_progress {
 
 struct transfer;
 
-/* Begins a trial of the two ways to read files, see transfer.c. @num_transfers loads share the
- * trial. */
-void transfer_init_load_trial(struct trial *trial, size_t num_transfers);
-
 /* Borrows @plan and @job, whose BOs have @size bytes together. Starts no thread. -ENOMEM. */
 int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint64_t size,
 		 struct transfer **ret_transfer);
 void transfer_free(struct transfer *transfer);
-/* Runs the transfer in this thread and in threads that it starts and joins. An error is in
- * the error of the plan. */
-void transfer_run(struct transfer *transfer);
-/* Another thread may call this during transfer_run(). */
+/* Copies all ranges in this thread and in threads that it starts and joins. Then the BOs are not
+ * needed any more. An error is in the error of the plan. */
+void transfer_copy(struct transfer *transfer);
+/* Waits for ranges that are kept and not written yet, and ends the image. Call it once after
+ * transfer_copy(). */
+void transfer_finish(struct transfer *transfer);
+/* Another thread may call this between the two, and during each. */
 void transfer_get_progress(struct transfer *transfer, struct transfer_progress *ret_progress);
 
 #endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Host memory in which the contents of a dump wait to be written. With it, the copy engine need not
+ * wait for storage: queues may start as soon as all contents are copied.
+ *
+ *      keep_new()       allocates, makes present and registers with the GPUs; nothing is stopped yet
+ *      content_start_save()   a range is copied to a part of the memory. If all parts are in use, the
+ *                             copy waits until a thread of the keep has written one.
+ *      content_await_copies() all is copied
+ *      keep_close_gpus()      the queues run
+ *      content_finish()       all is written
+ *
+ * The memory belongs to CRIU's process, so it is charged to CRIU's cgroup, not to the container's.
+ */
+#ifndef AMDGPU_PLUGIN_CONTENT_KEEP_H
+#define AMDGPU_PLUGIN_CONTENT_KEEP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct keep;
+
+/* Takes at most @bytes, for the GPUs @minors, and less if there is not so much memory or if a GPU
+ * registers no more. GPUs that cannot be opened are left out. -ENOMEM: not even one part is to be
+ * had. -ENODEV: there is no GPU. */
+int keep_new(uint64_t bytes, const uint32_t *minors, size_t num_minors, struct keep **ret_keep);
+uint64_t keep_size(const struct keep *keep);
+/* Starts the threads that write. Later calls do nothing. They inherit the root of this thread.
+ * -EAGAIN: there can be no thread. */
+int keep_start(struct keep *keep);
+/* Nothing will be copied any more: closes the GPUs, and gives memory back to the system as soon as
+ * its contents are written. */
+void keep_close_gpus(struct keep *keep);
+/* No content may be waiting any more. Memory that an engine may still write to stays mapped until
+ * the process ends. Accepts NULL. */
+void keep_free(struct keep *keep);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The parts of a keep (content/keep.h), for transfer.c. Each has room for one range. */
+#ifndef AMDGPU_PLUGIN_CONTENT_KEEP_PART_H
+#define AMDGPU_PLUGIN_CONTENT_KEEP_PART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "content/keep.h"
+#include "content/ranges.h"
+#include "content/sdma.h"
+
+struct keep_part {
+	char *memory;
+	/* The contents that wait to be written, and the transfer that they are of. */
+	struct range range;
+	void *owner;
+	void (*write)(struct keep_part *part);
+	struct keep_part *next;
+};
+
+bool keep_has_gpu(const struct keep *keep, uint32_t minor);
+/* Bytes of memory of a part. */
+size_t keep_part_size(const struct keep *keep);
+/* The part as memory of a GPU of the keep. */
+const struct sdma_bo *keep_find_bo(const struct keep *keep, const struct keep_part *part,
+				   uint32_t minor);
+
+/* Waits for a part without contents. NULL: @is_wanted() has become false, or keep_lose() has been
+ * called. keep_wake() makes all that wait ask again. */
+struct keep_part *keep_take(struct keep *keep, bool (*is_wanted)(void *argument), void *argument);
+void keep_wake(struct keep *keep);
+/* Gives a part back, to which no copy is in progress. */
+void keep_give(struct keep *keep, struct keep_part *part);
+/* A copy to the part has failed, and may still be in progress. No copy can begin any more. */
+void keep_lose(struct keep *keep);
+/* A thread of the keep calls @write, and then gives the part back. Parts are written in the order
+ * of these calls, several at the same time. */
+void keep_write(struct keep *keep, struct keep_part *part, void (*write)(struct keep_part *part));
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the threads of slots do at a dump and at a restore alike. */
+#include "content/steps.h"
+
+#include <errno.h>
+
+#include "amdgpu_plugin_util.h"
+
+int steps_fail(const struct transfer *transfer, int ret, const char *action, size_t bo)
+{
+	transfer_error_set(transfer->plan->error, transfer->job, ret, action, bo);
+	return ret;
+}
+
+bool steps_has_stopped(const struct transfer *transfer)
+{
+	return transfer_error_is_set(transfer->plan->error);
+}
+
+size_t steps_first_bo(const struct slot_thread *thread)
+{
+	return ranges_first_bo(&thread->transfer->ranges, &thread->range);
+}
+
+uint64_t steps_contents_at(const struct transfer *transfer)
+{
+	return SLOT_MARGIN + image_io_shift(&transfer->io);
+}
+
+char *steps_memory(const struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+	char *memory =
+		thread->part ? thread->part->memory : sdma_slot_memory(transfer->gpu, thread->slot);
+
+	return memory + steps_contents_at(transfer);
+}
+
+int steps_copy(struct slot_thread *thread, enum sdma_direction direction)
+{
+	struct transfer *transfer = thread->transfer;
+	const struct range *range = &thread->range;
+	double begin = now_seconds();
+	int ret;
+
+	if (!range->num_pieces)
+		return 0;
+	ret = sdma_submit(transfer->gpu, thread->slot, direction, range->pieces, range->num_pieces);
+	if (ret < 0)
+		return steps_fail(transfer, ret, "start a copy", steps_first_bo(thread));
+	ret = sdma_wait(transfer->gpu, thread->slot, transfer->plan->settings->copy_timeout_s);
+	thread->copy_s += now_seconds() - begin;
+	if (ret == -ETIME)
+		return steps_fail(transfer, ret, "a copy does not finish", steps_first_bo(thread));
+	return ret < 0 ? steps_fail(transfer, ret, "wait for a copy", steps_first_bo(thread)) : 0;
+}
+
+void steps_add_checksums_of(struct slot_thread *thread, const char *contents, uint64_t from,
+			    uint64_t to)
+{
+	const struct transfer *transfer = thread->transfer;
+
+	if (transfer->checksums)
+		ranges_add_checksums(&transfer->ranges, &thread->range, contents, from, to,
+				     transfer->checksums);
+}
+
+void steps_add_checksums(struct slot_thread *thread)
+{
+	steps_add_checksums_of(thread, steps_memory(thread), 0, thread->range.size);
+}
+
+int steps_await_turn(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+
+	(void)pthread_mutex_lock(&transfer->lock);
+	thread->awaited = thread->range.index;
+	while (transfer->turns != thread->awaited && !steps_has_stopped(transfer))
+		(void)pthread_cond_wait(&thread->turn, &transfer->lock);
+	(void)pthread_mutex_unlock(&transfer->lock);
+	return steps_has_stopped(transfer) ? -ECANCELED : 0;
+}
+
+void steps_end_turn(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+
+	(void)pthread_mutex_lock(&transfer->lock);
+	transfer->turns++;
+	for (unsigned int i = 0; i < transfer->slots.count; i++) {
+		if (transfer->threads[i].awaited == transfer->turns)
+			(void)pthread_cond_signal(&transfer->threads[i].turn);
+	}
+	(void)pthread_mutex_unlock(&transfer->lock);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A transfer and the threads of its slots, for the files that have steps of them: transfer.c those
+ * of a dump, load.c those of a restore, steps.c those of both. */
+#ifndef AMDGPU_PLUGIN_CONTENT_STEPS_H
+#define AMDGPU_PLUGIN_CONTENT_STEPS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "content/keep_part.h"
+#include "content/ranges.h"
+#include "content/sdma.h"
+#include "content/slots.h"
+#include "content/transfer.h"
+#include "image/image.h"
+#include "storage/image_io.h"
+
+/* A slot and the thread that processes ranges in it. */
+struct slot_thread {
+	struct transfer *transfer;
+	unsigned int slot;
+	pthread_t thread;
+	/* Signals the turn of the range, or the error of another thread. */
+	pthread_cond_t turn;
+	/* Under the transfer's lock: the range whose turn the thread awaits, or awaited last. */
+	uint64_t awaited;
+	struct range range;
+	/* The memory of the slot if contents are kept, or NULL. */
+	struct keep_part *part;
+	/* NULL if ranges are read to the slot. A page, whose last bytes are before the contents,
+	 * and a part of the contents. */
+	char *nearby;
+	double copy_s;
+	double storage_s;
+};
+
+struct transfer {
+	const struct transfer_plan *plan;
+	struct content_job *job;
+	const struct steps *steps;
+	struct sdma *gpu;
+	struct image_io io;
+	/* For each BO the sum of the parts so far, or NULL if checksums are off. */
+	uint64_t *checksums;
+	struct slots slots;
+	struct ranges ranges;
+	struct slot_thread *threads;
+	/* job->keep, or NULL if it has no memory for this GPU. Then a range is copied to a part of
+	 * it, and the threads of the keep write the range. */
+	struct keep *keep;
+	/* The bytes of all BOs. */
+	uint64_t size;
+	/* Guards the fields below. */
+	pthread_mutex_t lock;
+	/* The number of ranges whose turn has ended. */
+	uint64_t turns;
+	/* The bytes of the image before the next range that has a turn. */
+	char before[IMAGE_HEADER_SIZE];
+	uint64_t done_bytes;
+	double copy_s;
+	double storage_s;
+	/* Ranges that are copied and not written. */
+	uint64_t unwritten;
+	pthread_cond_t written;
+};
+
+/* The steps that differ between the two directions. */
+struct steps {
+	int (*begin)(struct transfer *transfer);
+	int (*process_range)(struct slot_thread *thread);
+	int (*end)(struct transfer *transfer);
+};
+
+/* Notes the error of the transfer, and returns @ret. */
+int steps_fail(const struct transfer *transfer, int ret, const char *action, size_t bo);
+bool steps_has_stopped(const struct transfer *transfer);
+/* The first BO of the range, for messages. */
+size_t steps_first_bo(const struct slot_thread *thread);
+/* Where the contents start in the memory of a slot. */
+uint64_t steps_contents_at(const struct transfer *transfer);
+/* The contents of the range. */
+char *steps_memory(const struct slot_thread *thread);
+/* Copies the range, and waits for the copy. */
+int steps_copy(struct slot_thread *thread, enum sdma_direction direction);
+/* Adds the range to the checksums, if they are on; or only its bytes [from, to), which are at
+ * @contents. */
+void steps_add_checksums(struct slot_thread *thread);
+void steps_add_checksums_of(struct slot_thread *thread, const char *contents, uint64_t from,
+			    uint64_t to);
+/* Waits until the turns of all earlier ranges have ended. -ECANCELED: there was an error. */
+int steps_await_turn(struct slot_thread *thread);
+void steps_end_turn(struct slot_thread *thread);
+
+#endif
