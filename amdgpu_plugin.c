@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_drm.h"
+#include "criu/after.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "criu/options.h"
@@ -33,8 +34,14 @@ static int init(int stage)
 	session.stage = stage;
 	host_find_streamer();
 	ret = options_read(&session.options);
-	if (ret < 0 || stage != STAGE_RESTORE)
+	if (ret < 0 || stage == STAGE_PRE_DUMP)
 		return ret;
+	if (stage == STAGE_DUMP) {
+		ret = behind_prepare(&session.dump);
+		if (ret < 0)
+			options_done(&session.options);
+		return ret;
+	}
 	session.restore.needed = host_inventory_take(PLUGIN_NAME);
 	ret = restore_init(&session.restore);
 	/* After a failure here some hosts do not call exit(). */
@@ -74,10 +81,23 @@ static void repeat_first_error(void)
 	(void)log_error(0, "restore failed: %s", line);
 }
 
+static int finish_behind(void)
+{
+	int ret = behind_finish(&session.dump);
+
+	dump_done(&session.dump);
+	options_done(&session.options);
+	return ret;
+}
+
 static void finish(int stage, int ret)
 {
 	if (stage == STAGE_DUMP)
 		finish_dump(ret);
+	if (stage == STAGE_DUMP && behind_begin(&session.dump)) {
+		after_tasks_run(finish_behind);
+		return;
+	}
 	if (stage == STAGE_RESTORE && ret) {
 		host_empty_store(host_find_store());
 		repeat_first_error();

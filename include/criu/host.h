@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The CRIU that loaded the plugin: its functions, and the differences between its versions. Only
- * src/criu/host.c and src/criu/log.c name symbols of CRIU. */
+ * src/criu/host.c, src/criu/log.c and src/criu/after.c name symbols of CRIU. */
 #ifndef AMDGPU_PLUGIN_CRIU_HOST_H
 #define AMDGPU_PLUGIN_CRIU_HOST_H
 
@@ -28,6 +28,9 @@ bool host_copies_mapping_fd(void);
 
 /* A descriptor of the image directory. CRIU owns it. */
 int host_image_dir(void);
+/* CRIU closes its descriptor soon: host_image_dir() is a copy from now on, until it is dropped. */
+void host_keep_image_dir(void);
+void host_drop_image_dir(void);
 
 /* Finds out whether CRIU streams its images (--stream), by its connection to criu-image-streamer:
  * CRIU does not export its options, and the socket's file may be left over from an older run. Call

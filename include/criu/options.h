@@ -51,6 +51,9 @@
 	X(parallel_restore, AMDGPU_PARALLEL_RESTORE, SWITCH, true)                 \
 	/* Contents are saved while CRIU saves other things, if it can wait. */    \
 	X(parallel_dump, AMDGPU_PARALLEL_DUMP, SWITCH, true)                       \
+	/* Memory for contents that are written while the job runs again: a        \
+	 * number of bytes, or a part of the free memory such as 50%. */           \
+	X(dump_memory, AMDGPU_DUMP_MEMORY, TEXT, 0)                                \
 	/* Dump with a warning what a rule refuses, unless no restore is possible. \
 	 * At a restore, allow that another GPU has the gpu_id of a GPU, and that  \
 	 * the same card has other properties. */                                  \

@@ -20,6 +20,7 @@
 #define DUMP_NO_ID (-1)
 
 struct background;
+struct keep;
 struct bo_index;
 struct dumped_dmabuf;
 struct dumped_render;
@@ -81,6 +82,8 @@ struct dumped_process {
 	/* The mappings of devices. */
 	struct proc_mapping *mappings;
 	size_t num_mappings;
+	/* The number of these for which a restoring CRIU calls UPDATE_VMA_MAP. */
+	uint32_t num_updates;
 	/* Its render files, with their GEM handles. */
 	struct gem_files *gem_files;
 	/* The GEM handles for its image. */
@@ -147,6 +150,11 @@ struct dump_session {
 	struct shared_bos *shared;
 	/* Contents that are being saved while CRIU goes on, or NULL. See src/dump/background.h. */
 	struct background *background;
+	/* Memory for contents that are written while the job runs again, or NULL. See
+	 * src/dump/behind.h. */
+	struct keep *keep;
+	/* When the first queue stopped, on the clock of now_seconds(), or 0. */
+	double stopped_at;
 	/* The open render nodes of all tasks. */
 	struct dumped_render *renders;
 	size_t num_renders;
@@ -258,6 +266,14 @@ int dump_complete(struct dump_session *session);
 /* Ends the dump with @result: unpauses every process, and removes the images if @result is an
  * error. If CRIU is going to kill the tasks, their queues stay stopped. Logs on error. */
 int dump_release(struct dump_session *session, int result);
+/* When CRIU loads the plugin: takes the memory that the option dump-memory names, if it is of use.
+ * -EINVAL and -ERANGE after a line: that is no size. Does without the memory on other errors. */
+int behind_prepare(struct dump_session *session);
+/* After dump_release(): whether contents are still to be written. If so, the session has nothing of
+ * the job any more, and behind_finish() must follow when the job runs. */
+bool behind_begin(struct dump_session *session);
+/* Waits for the contents, and writes the state images. On error, logs it and removes them. */
+int behind_finish(struct dump_session *session);
 void dump_done(struct dump_session *session);
 
 #endif

@@ -127,9 +127,22 @@ void host_fail_dump(void)
 	exit(EXIT_FAILURE);
 }
 
+/* Like CRIU's own descriptor, which is the same for all files. */
+static int kept_image_dir = -1;
+
 int host_image_dir(void)
 {
-	return criu_get_image_dir();
+	return kept_image_dir >= 0 ? kept_image_dir : criu_get_image_dir();
+}
+
+void host_keep_image_dir(void)
+{
+	kept_image_dir = fcntl(criu_get_image_dir(), F_DUPFD_CLOEXEC, HOST_LOWEST_FD);
+}
+
+void host_drop_image_dir(void)
+{
+	fd_close(&kept_image_dir);
 }
 
 /* Recognises the streamer by its socket name, which remains after its file is removed. */

@@ -9,6 +9,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
+#include "content/keep.h"
 #include "criu/host.h"
 #include "dump/dump_image.h"
 #include "dump/snapshot.h"
@@ -62,16 +63,29 @@ struct start {
 	int ret;
 };
 
+static void set_keep(const struct kfd_jobs *jobs, struct keep *keep)
+{
+	for (uint32_t i = 0; i < jobs->num_jobs; i++)
+		jobs->jobs[i].keep = keep;
+}
+
 static void *start_run(void *argument)
 {
 	struct start *start = argument;
 	const struct kfd_jobs *jobs = &start->process->jobs;
+	struct keep *keep = start->process->session->keep;
 
 	start->ret = thread_unshare_fs();
-	if (!start->ret)
-		start->ret = content_start_save(jobs->jobs, jobs->num_jobs,
-						&start->process->session->options->content,
-						start->gpu_limit, &start->run);
+	if (!start->ret && keep)
+		start->ret = keep_start(keep);
+	if (start->ret < 0)
+		return NULL;
+	set_keep(jobs, keep);
+	start->ret = content_start_save(jobs->jobs, jobs->num_jobs,
+					&start->process->session->options->content,
+					start->gpu_limit, &start->run);
+	if (start->ret < 0)
+		set_keep(jobs, NULL);
 	return NULL;
 }
 
@@ -110,11 +124,15 @@ uint64_t background_missing_room(const struct dump_session *session)
 	return bytes;
 }
 
-static int finish(struct saving *saving)
+int background_await_copies(struct dump_session *session)
 {
-	int ret = content_finish(take_ptr(&saving->run));
+	struct background *background = session->background;
 
-	return ret < 0 ? ret : dump_image_finish(saving->process);
+	for (size_t i = 0; background && i < background->count; i++) {
+		if (content_await_copies(background->list[i].run) < 0)
+			return background_finish(session);
+	}
+	return 0;
 }
 
 int background_finish(struct dump_session *session)
@@ -123,7 +141,9 @@ int background_finish(struct dump_session *session)
 	int ret = 0;
 
 	for (size_t i = 0; background && !ret && i < background->count; i++)
-		ret = finish(&background->list[i]);
+		ret = content_finish(take_ptr(&background->list[i].run));
+	for (size_t i = 0; background && !ret && i < background->count; i++)
+		ret = dump_image_finish(background->list[i].process);
 	background_done(session);
 	return ret;
 }

@@ -9,9 +9,11 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
+#include "content/keep.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/background.h"
+#include "dump/behind.h"
 #include "dump/dmabuf_files.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
@@ -28,9 +30,11 @@
 static int save_contents(struct dumped_process *process)
 {
 	const struct kfd_jobs *jobs = &process->jobs;
-	int ret =
-		background_is_possible(process->session) ? background_start(process) : -EOPNOTSUPP;
+	bool waits = !background_is_possible(process->session);
+	int ret = !waits || process->session->keep ? background_start(process) : -EOPNOTSUPP;
 
+	if (!ret && waits)
+		return background_await_copies(process->session);
 	if (!ret) {
 		log_info("%s: its contents are saved while CRIU goes on", process->name);
 		return 0;
@@ -109,7 +113,11 @@ int dump_look(struct dump_session *session, int fd)
 {
 	int ret = begin(session);
 
-	return ret < 0 ? ret : snapshot_take(session, fd);
+	if (ret < 0)
+		return ret;
+	if (!session->has_snapshot)
+		session->stopped_at = now_seconds();
+	return snapshot_take(session, fd);
 }
 
 int dump_check_mappings(struct dump_session *session)
@@ -210,7 +218,7 @@ int dump_complete(struct dump_session *session)
 
 	if (session->completed)
 		return 0;
-	ret = background_finish(session);
+	ret = session->keep ? behind_await_copies(session) : background_finish(session);
 	if (!ret)
 		ret = check_memory(session);
 	if (!ret)
@@ -223,34 +231,29 @@ int dump_complete(struct dump_session *session)
 	return ret;
 }
 
-static void remove_images(const struct dump_session *session)
-{
-	/* By name first: the directory may fail to be listed. */
-	for (size_t i = 0; i < session->num_processes; i++) {
-		if (session->processes[i].id != DUMP_NO_ID)
-			image_remove_kfd(session->processes[i].id);
-	}
-	/* Also the images of files without state, and of an older dump. */
-	if (session->has_gpu_files)
-		(void)image_dir_remove_state();
-}
-
 int dump_release(struct dump_session *session, int result)
 {
 	int ret;
 
 	/* After an error of CRIU, nothing needs the contents. */
-	background_done(session);
+	if (result || !session->keep)
+		background_done(session);
 	/* The guard still stands: if CRIU is killed here, the guard removes the images. The queues
 	 * wait no longer than the removal of some names takes. */
 	if (result)
-		remove_images(session);
+		dump_image_remove_all(session);
 	session->released = true;
 	gpu_watch_end(session);
 	render_files_done(session);
 	if (!result)
 		pause_leave_to_guard(session);
 	ret = pause_undo_all(session);
+	if (session->stopped_at > 0)
+		session->totals.stopped_s = now_seconds() - session->stopped_at;
+	session->stopped_at = 0;
+	/* Contents that are still to be written are not in the totals yet. */
+	if (session->background)
+		return ret;
 	if (!result && !ret)
 		content_totals_log(&session->totals, true, session->options->content.checksum);
 	session->totals = (struct content_totals){ 0 };
@@ -261,6 +264,7 @@ void dump_done(struct dump_session *session)
 {
 	background_done(session);
 	render_files_done(session);
+	keep_free(session->keep);
 	free(session->dmabufs);
 	snapshot_done(session);
 	gpu_watch_end(session);

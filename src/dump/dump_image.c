@@ -35,18 +35,18 @@ int dump_image_find_minor(const struct dumped_process *process, uint32_t user_gp
 }
 
 /* The number of mappings for which CRIU will call UPDATE_VMA_MAP: those of KFD and of AMD GPUs. */
-static int count_mappings(const struct dumped_process *process, CriuKfd *kfd)
+static int count_mappings(struct dumped_process *process)
 {
 	const struct topology *topology = &process->session->topology;
 	struct stat kfd_stat;
 
 	if (fstat(process->fd, &kfd_stat) < 0)
 		return -errno;
-	kfd->has_num_of_mappings = true;
+	process->num_updates = 0;
 	for (size_t i = 0; i < process->num_mappings; i++) {
 		const dev_t device = process->mappings[i].device;
 
-		kfd->num_of_mappings +=
+		process->num_updates +=
 			device == kfd_stat.st_rdev || render_node_find_gpu(topology, device);
 	}
 	return 0;
@@ -101,8 +101,10 @@ static int list_contents(struct dumped_process *process)
 
 int dump_image_begin_contents(struct dumped_process *process, uint64_t missing_room)
 {
-	int ret = list_contents(process);
+	int ret = count_mappings(process);
 
+	if (!ret)
+		ret = list_contents(process);
 	if (ret < 0)
 		return log_error(ret, "%s: cannot list its BOs", process->name);
 	note_offsets(process);
@@ -343,9 +345,9 @@ static int write_state(struct dumped_process *process)
 	criu_kfd__init(kfd);
 	kfd->pid = (uint32_t)process->vpid;
 	kfd->num_of_objects = process->state.num_objects;
+	kfd->has_num_of_mappings = true;
+	kfd->num_of_mappings = process->num_updates;
 	ret = save_shared_mem(kfd);
-	if (!ret)
-		ret = count_mappings(process, kfd);
 	if (!ret)
 		ret = save_devices(process, kfd);
 	if (!ret)
@@ -423,4 +425,16 @@ int dump_image_write_plain(int id, const char *reason)
 
 	log_info("kfd %d: %s", id, reason);
 	return image_write_kfd(id, &kfd);
+}
+
+void dump_image_remove_all(const struct dump_session *session)
+{
+	/* By name first: the directory may fail to be listed. */
+	for (size_t i = 0; i < session->num_processes; i++) {
+		if (session->processes[i].id != DUMP_NO_ID)
+			image_remove_kfd(session->processes[i].id);
+	}
+	/* Also the images of files without state, and of an older dump. */
+	if (session->has_gpu_files)
+		(void)image_dir_remove_state();
 }

@@ -24,5 +24,7 @@ int dump_image_list_owners(const struct dump_session *session, KfdOwner ***ret_o
 /* Writes the image of a /dev/kfd without state, which a restore merely opens; @reason is for the
  * log. */
 int dump_image_write_plain(int id, const char *reason);
+/* A dump has failed: removes the state images. Logs nothing. */
+void dump_image_remove_all(const struct dump_session *session);
 
 #endif

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "after.h"
 #include "client.h"
 #include "criu_calls.h"
 #include "criu_stub.h"
@@ -111,6 +112,7 @@ int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
 	}
 	criu->rest_ms = setup->rest_ms;
 	criu->memory = setup->memory;
+	criu->workload = setup->workload;
 	*ret_criu = criu;
 	return 0;
 }
@@ -330,6 +332,11 @@ static int end_dump(struct criu *criu, int ret)
 		ret = finished;
 	if (!script_is_last)
 		criu_leave(criu, STAGE_DUMP, ret);
+	if (!ret && after_is_awaited()) {
+		/* The script has seen incomplete images. */
+		post_dump_forget(&script);
+		return after_write_statistics(criu_stub.image_dir, criu->workload);
+	}
 	return post_dump_check(criu_stub.image_dir, ret, &script);
 }
 

@@ -20,6 +20,7 @@
 #define CRIU_LOWEST_FD 200
 
 struct criu;
+struct workload;
 
 /* @version is one of 3.17.1, 3.18, 3.19, 4.0, 4.1.1, 4.2.1 and 4.3; @hosts is the directory with
  * what these export, @directory that of the images, @log_level what CRIU's -v gives: 1 errors to 4
@@ -32,6 +33,7 @@ struct criu_setup {
 	int log_level;
 	unsigned int rest_ms;
 	const char *memory;
+	const struct workload *workload; /* of the only task, or NULL */
 	bool streams, captures; /* its images: to a streamer or from one */
 	bool ends_tasks;        /* it is going to kill the tasks of a dump that succeeds */
 };

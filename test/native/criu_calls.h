@@ -18,6 +18,7 @@ struct criu {
 	bool takes_mapping_fd;
 	unsigned int rest_ms;
 	const char *memory;
+	const struct workload *workload;
 	double seconds[CRIU_EXIT + 1];
 };
 

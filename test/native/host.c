@@ -102,8 +102,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 		return -EINVAL;
 	arguments->command = argv[optind];
 	arguments->setup.captures = !strcmp(arguments->command, "dump");
-	if (arguments->setup.captures)
-		arguments->setup.memory = arguments->memory;
+	arguments->setup.memory = arguments->setup.captures ? arguments->memory : NULL;
 	arguments->setup.directory = argv[optind + 1];
 	arguments->workload = argv[optind + 2];
 	return 0;
@@ -580,6 +579,7 @@ int main(int argc, char **argv)
 		return usage();
 	(void)mkdir(arguments.setup.directory, 0700);
 	ret = workload_parse(arguments.workload, &workload);
+	arguments.setup.workload = workload.tasks == 1 ? &workload : NULL;
 	if (!ret && arguments.setup.ends_tasks && workload.tasks == 1)
 		ret = -EINVAL;
 	if (!ret)

@@ -48,6 +48,17 @@ cycle() {
 	dump "${inject[@]}" && restore "${inject[@]}" && ! logged "more holders"
 }
 
+# Contents are written after CRIU has let the task go, which then writes to its buffers.
+behind() {
+	dump "${inject[@]}" && logged '^behind' && restore
+}
+
+# Storage fails then.
+late_fails() {
+	dump AMDGPU_HOST_FULL=1
+	failed $? "$words" && logged '^behind' && ! logged '^left' && ! has_images amdgpu-kfd-
+}
+
 # CRIU is to kill the tasks after the dump, and no queue runs before.
 stands_still() {
 	dump -x && logged '^stopped$' && ! logged ': unpaused process' && restore

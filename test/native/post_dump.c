@@ -136,3 +136,9 @@ int post_dump_check(int image_dir, int ret, struct post_dump *script)
 	free(now.images);
 	return ret ? ret : different;
 }
+
+void post_dump_forget(struct post_dump *script)
+{
+	free(script->images);
+	*script = (struct post_dump){ 0 };
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef AMDGPU_PLUGIN_KERNEL_FREE_MEMORY_H
+#define AMDGPU_PLUGIN_KERNEL_FREE_MEMORY_H
+
+#include <stdint.h>
+
+/* The bytes that this process can still allocate: MemAvailable of the machine, and no more than the
+ * limits of its cgroups of version 2 leave. -EIO: the kernel does not say. */
+int free_memory_find(uint64_t *ret_bytes);
+
+#endif

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "dump/behind.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "content/keep.h"
+#include "criu/after.h"
+#include "criu/host.h"
+#include "criu/log.h"
+#include "dump/background.h"
+#include "dump/dump_image.h"
+#include "dump/gpu_watch.h"
+#include "image/image.h"
+#include "kernel/free_memory.h"
+#include "kernel/kfd.h"
+
+/* The rest is for CRIU and for the job. */
+#define SHARE_MAX 90u
+
+static int parse_share(const char *text, uint64_t *ret_percent)
+{
+	char *end;
+	unsigned long percent;
+
+	if (text[0] < '0' || text[0] > '9')
+		return -EINVAL;
+	percent = strtoul(text, &end, 10);
+	if (strcmp(end, "%") != 0)
+		return -EINVAL;
+	if (!percent || percent > SHARE_MAX)
+		return -ERANGE;
+	*ret_percent = percent;
+	return 0;
+}
+
+/* 0: the option is off. */
+static int choose_size(const char *text, uint64_t *ret_bytes)
+{
+	uint64_t bytes = 0, percent = 0, free_bytes = 0, most;
+	int ret = strchr(text, '%') ? parse_share(text, &percent) : parse_size(text, &bytes);
+
+	if (ret < 0)
+		return log_error(ret,
+				 "option dump-memory: \"%s\" is neither a size, such as 16G, nor a"
+				 " part of the free memory, from 1%% to %u%%",
+				 text, SHARE_MAX);
+	if (!percent && !bytes)
+		return 0;
+	ret = free_memory_find(&free_bytes);
+	if (ret < 0)
+		return log_error(ret, "option dump-memory: cannot find out how much is free");
+	most = free_bytes / 100 * SHARE_MAX;
+	if (percent)
+		bytes = free_bytes / 100 * percent;
+	if (bytes > most)
+		log_warn("option dump-memory: of %" PRIu64 " MiB only %u%% of the free memory are"
+			 " taken, %" PRIu64 " MiB",
+			 bytes >> 20, SHARE_MAX, most >> 20);
+	*ret_bytes = bytes < most ? bytes : most;
+	return 0;
+}
+
+static int take_memory(struct dump_session *session, uint64_t bytes)
+{
+	_cleanup_(topology_done) struct topology topology = { 0 };
+	_cleanup_free_ uint32_t *minors = NULL;
+	size_t count = 0;
+	int ret = topology_read(TOPOLOGY_SYSFS, &topology);
+
+	if (ret < 0)
+		return ret;
+	minors = calloc(topology.num_nodes + 1, sizeof(*minors));
+	if (!minors)
+		return -ENOMEM;
+	for (size_t i = 0; i < topology.num_nodes; i++) {
+		if (topology.nodes[i].gpu_id)
+			minors[count++] = topology.nodes[i].drm_render_minor;
+	}
+	return keep_new(bytes, minors, count, &session->keep);
+}
+
+/* Why the option has no use in this dump, or NULL. */
+static const char *find_obstacle(void)
+{
+	if (host_ends_tasks())
+		return "CRIU ends the job, which --leave-running would let run on";
+	if (image_is_streamed())
+		return "images are streamed";
+	if (!after_is_possible())
+		return "this CRIU does not let the plugin work on while the job runs";
+	return NULL;
+}
+
+int behind_prepare(struct dump_session *session)
+{
+	const char *text = session->options->dump_memory, *obstacle;
+	uint64_t bytes = 0;
+	int ret = text ? choose_size(text, &bytes) : 0;
+
+	if (ret < 0 || !bytes)
+		return ret;
+	obstacle = find_obstacle();
+	if (obstacle) {
+		log_warn("option dump-memory: of no use in this dump: %s", obstacle);
+		return 0;
+	}
+	ret = take_memory(session, bytes);
+	if (ret < 0)
+		log_warn("option dump-memory: the job stands still until its contents are written,"
+			 " because the memory is not to be had: %s",
+			 strerror(-ret));
+	else if (keep_size(session->keep) < bytes / 100 * SHARE_MAX)
+		log_warn("option dump-memory: only %" PRIu64 " of %" PRIu64
+			 " MiB are to be had for all GPUs",
+			 keep_size(session->keep) >> 20, bytes >> 20);
+	return 0;
+}
+
+int behind_await_copies(struct dump_session *session)
+{
+	int ret = background_await_copies(session);
+
+	for (size_t i = 0; !ret && i < session->num_processes; i++)
+		ret = gpu_watch_check(session, &session->processes[i]);
+	return ret;
+}
+
+bool behind_begin(struct dump_session *session)
+{
+	if (!session->background)
+		return false;
+	for (size_t i = 0; i < session->num_processes; i++)
+		kfd_state_close(&session->processes[i].state);
+	host_keep_image_dir();
+	return true;
+}
+
+int behind_finish(struct dump_session *session)
+{
+	int ret;
+
+	keep_close_gpus(session->keep);
+	ret = background_finish(session);
+	if (!ret)
+		content_totals_log(&session->totals, true, session->options->content.checksum);
+	else
+		dump_image_remove_all(session);
+	host_drop_image_dir();
+	return ret;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Contents that are written behind: with the option dump-memory, while the job runs again.
+ *
+ *      CRIU                                     the plugin
+ *      init                           ----->    takes memory, and registers it with the GPUs
+ *      stops the tasks
+ *      DUMP_EXT_FILE, a process       ----->    stops queues, checks, starts to copy to the memory
+ *      the last hook with a result    ----->    waits until all is copied
+ *      DUMP_FINISH, or the end of the plugin:   starts queues, and forgets the job
+ *      lets the tasks go
+ *      writes its statistics          ----->    waits until all is written, writes the state images
+ *      reports the result
+ *
+ * CRIU's post-dump script runs before the images are complete. The state images come after the
+ * contents of all processes, so what a killed CRIU leaves cannot be taken for a complete dump. If
+ * storage fails, the plugin removes the state images, and CRIU fails (criu/after.h). */
+#ifndef AMDGPU_PLUGIN_DUMP_BEHIND_H
+#define AMDGPU_PLUGIN_DUMP_BEHIND_H
+
+#include "dump/dump.h"
+
+/* Waits until all contents are copied, and looks for resets of GPUs until then. Logs on error, and
+ * then nothing is saved any more. */
+int behind_await_copies(struct dump_session *session);
+
+#endif

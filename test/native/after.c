@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "after.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "criu.h"
+
+/* CRIU's table of messages, with some more pointers. All versions of CRIU export it. */
+typedef size_t packed_size(const void *message);
+
+size_t stats_entry__get_packed_size(const void *message);
+size_t stats_entry__get_packed_size(const void *message)
+{
+	(void)message;
+	return 1;
+}
+
+extern packed_size *cr_pb_descs[8];
+packed_size *cr_pb_descs[8] = { [5] = stats_entry__get_packed_size };
+
+bool after_is_awaited(void)
+{
+	return cr_pb_descs[5] != stats_entry__get_packed_size;
+}
+
+/* The end of CRIU is not the end of the test. */
+static jmp_buf *criu_end;
+
+__attribute__((visibility("default"), noreturn)) void exit(int status)
+{
+	void (*real_exit)(int) = (void (*)(int))(uintptr_t)dlsym(RTLD_NEXT, "exit");
+
+	if (criu_end)
+		longjmp(*criu_end, 1);
+	real_exit(status);
+	abort();
+}
+
+/* The images are on the file system of this directory, which is full, or -1. Writers of the plugin
+ * read it. */
+static _Atomic int full_dir = -1;
+
+static bool is_full(int fd)
+{
+	struct stat file, dir;
+	int full = full_dir;
+
+	return full >= 0 && !fstat(fd, &file) && S_ISREG(file.st_mode) && !fstat(full, &dir) &&
+	       file.st_dev == dir.st_dev;
+}
+
+/* The plugin's calls come here first. */
+__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *bytes, size_t size,
+						      off_t offset)
+{
+	ssize_t (*real)(int, const void *, size_t, off_t) =
+		(ssize_t(*)(int, const void *, size_t, off_t))(uintptr_t)dlsym(RTLD_NEXT, "pwrite");
+
+	if (!is_full(fd))
+		return real(fd, bytes, size, offset);
+	errno = ENOSPC;
+	return -1;
+}
+
+__attribute__((visibility("default"))) ssize_t write(int fd, const void *bytes, size_t size)
+{
+	ssize_t (*real)(int, const void *, size_t) =
+		(ssize_t(*)(int, const void *, size_t))(uintptr_t)dlsym(RTLD_NEXT, "write");
+
+	if (!is_full(fd))
+		return real(fd, bytes, size);
+	errno = ENOSPC;
+	return -1;
+}
+
+/* The first word of each buffer that the CPU maps becomes its complement. */
+static void change_buffers(const struct workload *workload)
+{
+	int (*peek)(uint64_t address, void *data, size_t size) =
+		simulator_find("amdgpu_sim_peek_va");
+	int (*poke)(uint64_t address, const void *data, size_t size) =
+		simulator_find("amdgpu_sim_poke_va");
+	uint64_t address = workload_first_address(workload), word;
+
+	for (size_t i = 0; i < workload->num_bos; i++) {
+		if (workload_has_pattern(workload, i) && workload->bos[i].mapped &&
+		    peek(address, &word, sizeof(word)) == 1) {
+			word = ~word;
+			(void)poke(address, &word, sizeof(word));
+		}
+		address = workload_next_address(address, &workload->bos[i]);
+	}
+}
+
+static bool has_state_image(int image_dir)
+{
+	int fd = openat(image_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	bool found = false;
+
+	while (stream && (entry = readdir(stream)))
+		found |= !strncmp(entry->d_name, "amdgpu-kfd-", strlen("amdgpu-kfd-"));
+	if (stream)
+		(void)closedir(stream);
+	return found;
+}
+
+/* No queue of the tasks is stopped. */
+static bool run(void)
+{
+	char state[2048];
+
+	return simulator_read("processes", state, sizeof(state)) >= 0 &&
+	       !strstr(state, " evicted=1 ") && !strstr(state, " paused=1 ");
+}
+
+static int call_plugin(void)
+{
+	jmp_buf end;
+
+	criu_end = &end;
+	if (setjmp(end)) {
+		criu_end = NULL;
+		return -EIO;
+	}
+	(void)cr_pb_descs[5](NULL);
+	criu_end = NULL;
+	return 0;
+}
+
+int after_write_statistics(int image_dir, const struct workload *workload)
+{
+	int ret;
+
+	if (has_state_image(image_dir) || !run()) {
+		printf("left %s\n", run() ? "state before contents" : "stopped tasks");
+		return -EIO;
+	}
+	if (workload)
+		change_buffers(workload);
+	if (getenv("AMDGPU_HOST_FULL"))
+		full_dir = image_dir;
+	ret = call_plugin();
+	full_dir = -1;
+	if (workload)
+		change_buffers(workload);
+	if (!ret && !has_state_image(image_dir))
+		ret = -ENOENT;
+	printf("behind\n");
+	return ret;
+}
