@@ -20,7 +20,8 @@
 #include "content/staging.h"
 #include "kernel/render_node.h"
 
-#define GPU_PAGE 4096u
+#define GPU_PAGE            4096u
+#define ROUND_UP_PAGE(size) (((size) + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE)
 
 /* The time between two polls of a fence, as a fraction of the time waited so far: a short copy
  * waits little, and a long copy needs few polls. */
@@ -85,11 +86,6 @@ struct sdma {
 	struct slot *slots;
 };
 
-static uint64_t round_up(uint64_t size, uint64_t unit)
-{
-	return (size + unit - 1) / unit * unit;
-}
-
 /* Maps @bo at a GPU address that libdrm chooses. */
 static int map_bo(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t size, amdgpu_va_handle *ret_range,
 		  uint64_t *ret_va)
@@ -145,7 +141,7 @@ static int wrap_bo(struct sdma *gpu, amdgpu_bo_handle handle, uint64_t size, str
 	amdgpu_va_handle range;
 	int ret;
 
-	size = round_up(size, GPU_PAGE);
+	size = ROUND_UP_PAGE(size);
 	bo.size = size;
 	ret = map_bo(gpu, handle, size, &range, &bo.va);
 	if (ret < 0) {
@@ -288,7 +284,7 @@ static size_t ib_bytes(const struct sdma *gpu)
 	size_t packets = SDMA_SLOT_PIECES(gpu->slot_size) + gpu->slot_size / gpu->format.copy_max;
 	size_t bytes = (packets * PACKET_COPY_DWORDS + PACKET_PAD_DWORDS) * sizeof(uint32_t);
 
-	return round_up(bytes, GPU_PAGE);
+	return ROUND_UP_PAGE(bytes);
 }
 
 static int make_ib(struct sdma *gpu, struct slot *slot)
@@ -419,6 +415,11 @@ void sdma_set_memory(struct sdma *gpu, unsigned int slot, const struct sdma_bo *
 void *sdma_slot_memory(struct sdma *gpu, unsigned int slot)
 {
 	return gpu->staging + slot * gpu->slot_size;
+}
+
+bool sdma_is_busy(const struct sdma *gpu, unsigned int slot)
+{
+	return gpu->slots[slot].busy;
 }
 
 /* Writes the slot's command buffer; returns its length in dwords. */

@@ -6,6 +6,7 @@
 #ifndef AMDGPU_PLUGIN_CONTENT_SDMA_H
 #define AMDGPU_PLUGIN_CONTENT_SDMA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,6 +79,8 @@ int sdma_submit(struct sdma *gpu, unsigned int slot, enum sdma_direction directi
  * @timeout_s seconds. -EIO: the GPU was reset meanwhile, or has lost memory, so the copied bytes
  * may be wrong. */
 int sdma_wait(struct sdma *gpu, unsigned int slot, uint64_t timeout_s);
+/* Whether the engine may still write to the slot: sdma_wait() has failed. */
+bool sdma_is_busy(const struct sdma *gpu, unsigned int slot);
 /* Whether a copy since sdma_open() had a page fault. Its fence signals, and the bytes are wrong.
  * -EFAULT: one had. Kernels before 6.8 do not report faults, and the result is 0. */
 int sdma_check_faults(struct sdma *gpu);

@@ -50,6 +50,8 @@ int steps_copy(struct slot_thread *thread, enum sdma_direction direction)
 		return steps_fail(transfer, ret, "start a copy", steps_first_bo(thread));
 	ret = sdma_wait(transfer->gpu, thread->slot, transfer->plan->settings->copy_timeout_s);
 	thread->copy_s += now_seconds() - begin;
+	if (thread->part && sdma_is_busy(transfer->gpu, thread->slot))
+		keep_lose(transfer->keep);
 	if (ret == -ETIME)
 		return steps_fail(transfer, ret, "a copy does not finish", steps_first_bo(thread));
 	return ret < 0 ? steps_fail(transfer, ret, "wait for a copy", steps_first_bo(thread)) : 0;

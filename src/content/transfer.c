@@ -150,8 +150,6 @@ static int save_range(struct slot_thread *thread)
 	struct transfer *transfer = thread->transfer;
 	int ret = steps_copy(thread, SDMA_BO_TO_SLOT);
 
-	if (ret && transfer->keep)
-		keep_lose(transfer->keep);
 	if (!ret && is_kept(transfer))
 		return keep_range(thread);
 	if (!ret) {

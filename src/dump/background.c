@@ -89,7 +89,7 @@ static void *start_run(void *argument)
 	return NULL;
 }
 
-int background_start(struct dumped_process *process)
+static int start_saving(struct dumped_process *process)
 {
 	struct dump_session *session = process->session;
 	struct background *background = NULL;
@@ -112,6 +112,17 @@ int background_start(struct dumped_process *process)
 		.run = start.run,
 	};
 	return 0;
+}
+
+int background_start(struct dumped_process *process)
+{
+	struct dump_session *session = process->session;
+	int ret = start_saving(process);
+
+	/* behind_begin() asks whether contents are being saved. */
+	if (ret < 0 && session->background && !session->background->count)
+		background_done(session);
+	return ret;
 }
 
 uint64_t background_missing_room(const struct dump_session *session)
