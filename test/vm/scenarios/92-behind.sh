@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Contents that are written while the job runs again (AMDGPU_DUMP_MEMORY).
+
+# Sets $logs: CRIU's log and statistics, the client's log and the trace are there, and not on the file system of the images.
+behind_logs() {
+	logs=/run/behind
+	rm -rf $logs
+	mkdir $logs
+	: > $logs/client.log
+	: > $logs/dump.log
+	ln -s $logs/client.log client.log
+	exec > $logs/scenario.log 2>&1
+}
+
+# start_behind DIR: a dump whose post-dump script is post-dump.sh. Sets $criu.
+start_behind() {
+	local job=$pid
+
+	mkdir -p "$1"
+	: > $logs/dump.log
+	AMDGPU_DUMP_MEMORY=64M start criu.txt sh -c '"$@"; echo $? > /run/behind/status' - criu dump -t "$pid" -D "$1" -W $logs \
+		-o dump.log -v4 --leave-running --action-script "$work/post-dump.sh"
+	criu=$pid
+	pid=$job
+}
+
+# The images are frozen when CRIU has written its own. The job runs, changes its buffers, and verifies them. It comes back
+# as it was when it stood still.
+scenario_behind() {
+	machine one
+	behind_logs
+	start_client
+	post_dump "fsfreeze -f /scratch"
+	trap 'fsfreeze -u /scratch || true' EXIT
+	start_behind img
+	wait_line $logs/dump.log "Writing stats"
+	runs
+	verify
+	! compgen -G 'img/amdgpu-kfd-*.img' > /dev/null || fail "a state image before all contents"
+	alive "$criu" || fail "CRIU has ended before all is written"
+	fsfreeze -u /scratch
+	trap - EXIT
+	gone "$criu"
+	[ "$(cat $logs/status)" = 0 ] || fail "dump failed: $(errors $logs/dump.log)"
+	has_line $logs/dump.log 'amdgpu_plugin: dump: .*queues stopped for .* to copy'
+	no_violation
+	verify
+	kill -9 "$pid"
+	gone "$pid"
+	nothing_left
+	restore img
+	runs
+	verify
+	no_violation
+	finish
+}
+
+# CRIU cannot make the file of its statistics, so the plugin waits when CRIU exits.
+scenario_behind_without_statistics() {
+	machine one
+	behind_logs
+	mkdir $logs/stats-dump
+	start_client
+	post_dump true
+	start_behind img
+	gone "$criu"
+	[ "$(cat $logs/status)" = 0 ] || fail "dump failed: $(errors $logs/dump.log)"
+	verify
+	kill -9 "$pid"
+	gone "$pid"
+	restore img
+	runs
+	verify
+	finish
+}
