@@ -131,6 +131,27 @@ scenario_one_vm() {
 	finish
 }
 
+# The process has opened /dev/kfd, and no render node. Linux 6.1 would crash at the end of a pause.
+scenario_no_vm() {
+	machine one
+	mkfifo stays
+	start client.log bash -c 'exec 3<> /dev/kfd 4<> "$1"; echo ready >> "$2"; read -r _ <&4' - "$work/stays" "$work/client.log"
+	wait_line client.log ready
+	sees_gpus 1
+	if with_kernel '6.1.*'; then
+		! try_dump img "$pid" || fail "this dump cannot have succeeded"
+		plugin_error img/dump.log "has /dev/kfd open and no VM of a GPU"
+		no_good_image img
+	else
+		dump img "$pid"
+		gone "$pid"
+		restore img
+		sees_gpus 1
+	fi
+	kill -KILL "$pid" || fail "the process is not there any more"
+	gone "$pid"
+}
+
 # The GPU takes five seconds for a copy. The dump fails after its time limit, and ends when the GPU has made its copies.
 scenario_copy_hangs() {
 	machine one
