@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Linux 7.3-rc7: AMDKFD_IOC_CRIU_OP with CHECKPOINT oopses for a process that has memory on one GPU
- * and has not acquired the VM of another one. criu_checkpoint_bos() asks
+/* Linux 6.12.118: AMDKFD_IOC_CRIU_OP with CHECKPOINT oopses for a process that has memory on one
+ * GPU and has not acquired the VM of another one. criu_checkpoint_bos() asks
  * amdgpu_amdkfd_bo_mapped_to_dev(p->pdds[i]->drm_priv, ...) for each GPU, and drm_priv is NULL
- * there. Needs CAP_CHECKPOINT_RESTORE and two GPUs. */
+ * there. Linux 7.3-rc7 oopsed for a process with memory that a GPU maps; with this program it did
+ * not. Needs CAP_CHECKPOINT_RESTORE and two GPUs. */
 #include <fcntl.h>
 #include <linux/kfd_ioctl.h>
 #include <stdint.h>

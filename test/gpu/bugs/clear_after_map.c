@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Linux 7.3-rc7, and by reading 7.2.12: what KFD maps for a process just after ACQUIRE_VM may get
- * lost, and then its queues meet page faults at addresses that are mapped. The copy engine clears
- * the root page directory when a process opens a render node (amdgpu_vm_pt_clear() in
- * amdgpu_vm_init()). amdgpu_vm_make_compute() waits for that before the CPU writes page tables, by
+/* Linux 7.2.12, and 7.3-rc7 in other tests: what KFD maps just after ACQUIRE_VM may get lost, and
+ * then its queues meet page faults at addresses that are mapped. The copy engine clears the root
+ * page directory when a process opens a render node (amdgpu_vm_pt_clear() in amdgpu_vm_init()).
+ * amdgpu_vm_make_compute() waits for that before the CPU writes page tables, by
  * amdgpu_bo_sync_wait(). But amdgpu_sync_resv() looks at fences up to DMA_RESV_USAGE_READ only, and
  * amdgpu_vm_sdma_commit() has added that of the clear with DMA_RESV_USAGE_BOOKKEEP. So a late clear
  * undoes what the CPU has written. Linux 6.1 and 6.12 look at DMA_RESV_USAGE_BOOKKEEP, too, and
