@@ -215,7 +215,8 @@ static void share_a_process_may_hold_an_object_several_times(void)
 
 static int lent_fd;
 
-/* import_obj_create() allows the importer's file, free_memory_of_gpu() revokes it. */
+/* import_obj_create() allows the importer's file, amdgpu_amdkfd_gpuvm_free_memory_of_gpu() revokes
+ * it. */
 static void importer_main(struct peer *peer)
 {
 	struct raw_process process;
