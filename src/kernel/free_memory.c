@@ -2,14 +2,14 @@
 #include "kernel/free_memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-
-#define CGROUPS "/sys/fs/cgroup"
+#include "kernel/cgroup.h"
 
 static int read_available(uint64_t *ret_bytes)
 {
@@ -26,48 +26,49 @@ static int read_available(uint64_t *ret_bytes)
 	return -EIO;
 }
 
-/* UINT64_MAX: there is no such number, as in a cgroup without a limit. */
-static uint64_t read_number(const char *cgroup, const char *name)
+/* Returns UINT64_MAX if there is no such number, as in a cgroup without a limit. */
+static uint64_t read_number(int cgroup, const char *name)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[PATH_MAX];
+	_cleanup_close_ int fd = openat(cgroup, name, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	size_t length;
 	uint64_t number;
 
-	(void)snprintf(path, sizeof(path), CGROUPS "%s/%s", cgroup, name);
-	file = fopen(path, "re");
-	return file && fscanf(file, "%" SCNu64, &number) == 1 ? number : UINT64_MAX;
+	if (fd < 0 || read_short(fd, text, sizeof(text), &length) < 0)
+		return UINT64_MAX;
+	return sscanf(text, "%" SCNu64, &number) == 1 ? number : UINT64_MAX;
 }
 
-/* "0::PATH" is the cgroup of version 2. */
-static void read_cgroup(char *path, size_t size)
+static uint64_t left_in(int cgroup)
 {
-	_cleanup_fclose_ FILE *file = fopen("/proc/self/cgroup", "re");
-	char line[PATH_MAX];
+	uint64_t limit = read_number(cgroup, "memory.max");
+	uint64_t used = limit == UINT64_MAX ? 0 : read_number(cgroup, "memory.current");
 
-	path[0] = '\0';
-	while (file && fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (!strncmp(line, "0::", 3))
-			(void)snprintf(path, size, "%s", line + 3);
-	}
+	return used < limit ? limit - used : 0;
+}
+
+/* Each cgroup has this file, and the directory above the mount has not. */
+static bool is_cgroup(int directory)
+{
+	return directory >= 0 && !faccessat(directory, "cgroup.procs", F_OK, 0);
 }
 
 int free_memory_find(uint64_t *ret_bytes)
 {
-	char cgroup[PATH_MAX];
+	_cleanup_close_ int cgroup = -1;
 	uint64_t bytes = 0;
 	int ret = read_available(&bytes);
 
 	if (ret < 0)
 		return ret;
-	read_cgroup(cgroup, sizeof(cgroup));
-	for (char *end = strrchr(cgroup, '/'); end; end = strrchr(cgroup, '/')) {
-		uint64_t limit = read_number(cgroup, "memory.max");
-		uint64_t used = limit == UINT64_MAX ? 0 : read_number(cgroup, "memory.current");
-		uint64_t left = used < limit ? limit - used : 0;
+	(void)cgroup_open_own(&cgroup);
+	while (is_cgroup(cgroup)) {
+		int parent = openat(cgroup, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		uint64_t left = left_in(cgroup);
 
 		bytes = left < bytes ? left : bytes;
-		*end = '\0';
+		(void)close(cgroup);
+		cgroup = parent;
 	}
 	*ret_bytes = bytes;
 	return 0;

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef AMDGPU_PLUGIN_KERNEL_CGROUP_H
+#define AMDGPU_PLUGIN_KERNEL_CGROUP_H
+
+/* Opens the directory of this process's cgroup in the hierarchy of cgroup v2. -ENOENT: there is no
+ * such hierarchy, or no mount of it shows the cgroup. */
+int cgroup_open_own(int *ret_fd);
+
+#endif
