@@ -101,7 +101,8 @@ int image_end_pages(int id, uint32_t gpu_id, int *fd);
 /* image_dir.c: the image directory, with the images of this dump and of older ones. If images are
  * streamed, the functions below do not change the directory. */
 
-/* Not for streams: the image with the state of process @pid (its vpid). -ENOENT: there is none. */
+/* Not for streams: the image with the state of process @pid (its vpid). -ENOENT: no image has its
+ * state. */
 int image_dir_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
 /* Not for streams: the ids of all images of this kind in ascending order, in memory that the caller
  * frees. -ENOMEM. */
@@ -130,6 +131,10 @@ int image_dir_remove_state(void);
 /* Removes all images of an older dump: a restore could take its state images for images of this
  * dump, and its pages files use disk space. Call this before this dump writes an image. */
 int image_dir_remove_old(void);
+
+/* The device entry of GPU @gpu_id, which is not 0, or NULL if the image has no such GPU. The image
+ * may be one that nothing has checked yet. */
+const KfdDeviceEntry *image_find_device(const CriuKfd *kfd, uint32_t gpu_id);
 
 /* image_validate.c: checks what an image says before the plugin allocates, opens or asks the kernel
  * for anything: counts, sizes, ranges, and duplicates. An image may come from any program. Fields

@@ -546,3 +546,12 @@ uint64_t image_contents_size(const CriuKfd *kfd, uint32_t gpu_id)
 	}
 	return size;
 }
+
+const KfdDeviceEntry *image_find_device(const CriuKfd *kfd, uint32_t gpu_id)
+{
+	for (size_t i = 0; gpu_id && i < kfd->n_device_entries; i++) {
+		if (kfd->device_entries[i]->gpu_id == gpu_id)
+			return kfd->device_entries[i];
+	}
+	return NULL;
+}

@@ -103,15 +103,6 @@ static int check_devices(const struct subject *subject, const CriuKfd *kfd)
 	return 0;
 }
 
-static const KfdDeviceEntry *device_by_gpu_id(const CriuKfd *kfd, uint32_t gpu_id)
-{
-	for (size_t i = 0; gpu_id && i < kfd->n_device_entries; i++) {
-		if (kfd->device_entries[i]->gpu_id == gpu_id)
-			return kfd->device_entries[i];
-	}
-	return NULL;
-}
-
 /* For BOs with contents. The program or the driver chooses the ranges of other BOs. */
 static const char *find_wrong_range(const KfdBoEntry *bo)
 {
@@ -146,7 +137,7 @@ static const char *find_wrong_object(const KfdBoEntry *bo)
 static int check_bo(const struct subject *subject, const CriuKfd *kfd, size_t index)
 {
 	const KfdBoEntry *bo = kfd->bo_entries[index];
-	const KfdDeviceEntry *gpu = device_by_gpu_id(kfd, bo->gpu_id);
+	const KfdDeviceEntry *gpu = image_find_device(kfd, bo->gpu_id);
 	uint32_t kind = bo->alloc_flags & KFD_BO_KINDS;
 	const char *wrong = NULL;
 
@@ -387,7 +378,7 @@ static const char *find_wrong_handle(const CriuKfd *kfd, const GemHandleEntry *h
 	uint64_t size;
 	const char *wrong = find_wrong_bo(kfd, handle, &size);
 
-	if (!device_by_gpu_id(kfd, handle->gpu_id))
+	if (!image_find_device(kfd, handle->gpu_id))
 		return "a GPU that the image does not have";
 	if (wrong)
 		return wrong;

@@ -22,15 +22,11 @@
 static int add_copy_queue(const CriuKfd *kfd, const struct kfd_priv_queue *queue,
 			  struct map_tree *tree)
 {
-	int ret = 0;
+	const KfdDeviceEntry *device = image_find_device(kfd, queue->gpu_id);
 
-	if (queue->type == KFD_PRIV_QUEUE_COMPUTE)
-		return 0;
-	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
-		if (kfd->device_entries[i]->gpu_id == queue->gpu_id)
-			ret = map_tree_add_copy_node(tree, kfd->device_entries[i]->node_id);
-	}
-	return ret;
+	return device && queue->type != KFD_PRIV_QUEUE_COMPUTE
+		       ? map_tree_add_copy_node(tree, device->node_id)
+		       : 0;
 }
 
 int queue_check_add_image(const CriuKfd *kfd, struct map_tree *tree)
