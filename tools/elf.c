@@ -77,7 +77,8 @@ static const Elf64_Shdr *list_sections(const struct elf *elf, size_t *ret_count)
 	return part_of(elf, head->e_shoff, head->e_shnum, sizeof(Elf64_Shdr));
 }
 
-/* The name at @offset of the string table @section, or "" if there is none. */
+/* The name at @offset of the string table @section, or "" if the table has no whole name
+ * there. */
 static const char *name_at(const struct elf *elf, const Elf64_Shdr *section, uint64_t offset)
 {
 	const char *names = part_of(elf, section->sh_offset, section->sh_size, 1);

@@ -84,7 +84,8 @@ struct kfd_priv_event {
 };
 
 /* The first event of a type that RESTORE does not make. Newer kernels (6.12.105) refuse the whole
- * process then, older ones drop the event. -ENOENT: there is none, or the layout is not known. */
+ * process then, older ones drop the event. -ENOENT: RESTORE makes all of them, or the layout is not
+ * known. */
 int kfd_priv_find_unsupported_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event);
 
 /* Lists the memory of the process that GPUs use, in memory that the caller frees: userptr BOs, of

@@ -17,7 +17,7 @@ struct topology_node;
 
 /* Whether the device is a render node, of any driver. */
 bool render_node_is_device(dev_t device, uint32_t *ret_minor);
-/* The GPU of the render node, or NULL if the device is none of @topology. */
+/* The GPU of the render node, or NULL if no GPU of @topology has the device. */
 const struct topology_node *render_node_find_gpu(const struct topology *topology, dev_t device);
 /* The same for descriptor @number of process @pid. The errors are those of proc_stat_fd(). */
 int render_node_find_open(const struct topology *topology, pid_t pid, int number,

@@ -12,8 +12,7 @@ struct difference {
 	uint64_t local;
 	/* The local value must be at least as large, not equal. */
 	bool at_least;
-	/* The option that turns the check off, as environment variable, or NULL if there is none.
-	 */
+	/* The environment variable that turns the check off, or NULL if nothing does. */
 	const char *variable;
 };
 

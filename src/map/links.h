@@ -42,7 +42,7 @@ int links_init(const struct topology *topology, struct link_graph *ret_graph);
 /* The index of the GPU with @node_id, or GPU_SET_MAX. */
 size_t links_find_node(const struct link_graph *graph, uint32_t node_id);
 
-/* The first GPU, in node order, with the gpu_id of an earlier GPU, or NULL if there is none. */
+/* The first GPU, in node order, with the gpu_id of an earlier GPU, or NULL if all differ. */
 const struct topology_node *links_find_repeated(const struct link_graph *graph);
 
 /* Whether the GPU has a unique_id that no other GPU of the machine has. */

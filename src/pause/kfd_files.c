@@ -297,7 +297,7 @@ static int check_mapper(pid_t pid, const struct topology *topology, bool *ret_ma
 	return ret >= 0 || ret == -ENOENT || ret == -ESRCH ? 0 : ret;
 }
 
-/* *@ret_pid: the first of @tasks that does, or 0 if there is none. */
+/* *@ret_pid: the first of @tasks that does, or 0 if no task does. */
 static int find_mapper(const struct pid_list *tasks, const struct topology *topology,
 		       pid_t *ret_pid)
 {

@@ -420,7 +420,7 @@ int pause_tree(struct dump_session *session)
 	return ret;
 }
 
-/* *@ret_file: the listed file that @fd is a descriptor of, or NULL if there is none. */
+/* *@ret_file: the listed file that @fd is a descriptor of, or NULL if it is not listed. */
 static int find_file(const struct dump_session *session, int fd,
 		     const struct dumped_file **ret_file)
 {

@@ -35,7 +35,8 @@ struct bo_index {
 	size_t count;
 };
 
-/* The present GPU that the process knows as @user_gpu_id, or NULL if there is none. */
+/* The present GPU that the process knows as @user_gpu_id, or NULL if the process knows no such GPU.
+ */
 const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
 					      const struct topology *topology,
 					      uint32_t user_gpu_id);
@@ -46,8 +47,8 @@ int bo_index_new(const struct kfd_state *state, const struct topology *topology,
 /* Accepts NULL. */
 void bo_index_free(struct bo_index *index);
 
-/* The BO that has the byte at @offset; of several BOs that are one object, the first. NULL if there
- * is none. Both accept a NULL index, which has no BOs. */
+/* The BO that has the byte at @offset; of several BOs that are one object, the first. NULL if no
+ * BO has it. Both accept a NULL index, which has no BOs. */
 const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index, uint64_t device,
 						  uint64_t offset);
 /* The BO whose dma-buf has the inode; of several BOs that are one object, the first. */

@@ -78,7 +78,7 @@ static unsigned int read_process_pasid(pid_t pid)
 }
 
 /* The field `pasid` of the file's fdinfo, which only amdgpu writes (amdgpu_show_fdinfo()), or 0 if
- * there is none. */
+ * the file has no such field. */
 static unsigned int read_file_pasid(pid_t pid, int number)
 {
 	_cleanup_fclose_ FILE *file = NULL;
