@@ -87,15 +87,15 @@ check:
 # times in each scenario, on three kernels with the CRIU of their suite.
 check-kills:
 	@test/native/kill 300 $(SEED)
-	@VM_KILLS=50 VM_LIMIT=30000 test/vm/run -k 6.1 -k 6.12 -k 7.2 killed-while-paused killed-dump killed-last-steps killed-restore killed-task
+	@VM_KILLS=50 test/vm/run -k 6.1 -k 6.12 -k 7.2 killed-while-paused killed-dump killed-last-steps killed-restore killed-task
 
 # All scenarios without containers and ROCm, on each kernel with the CRIU of its suite.
 check-driver:
-	@VM_LIMIT=$${VM_LIMIT:-6000} test/vm/run
+	@test/vm/run
 
 # The same with jobs in containers of runc and podman; the first run builds roots with the runtimes.
 check-containers:
-	@VM_LIMIT=$${VM_LIMIT:-12000} test/vm/run -C
+	@test/vm/run -C
 
 demo:
 	@test/setup

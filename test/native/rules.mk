@@ -86,6 +86,6 @@ check-rocm:
 	@test/setup
 	@$(MAKE) native
 	@test/native/rocm $(notdir $(wildcard test/data/machines/*))
-	@VM_LIMIT=$${VM_LIMIT:-6000} test/vm/run -R -k 6.1 -k 6.12 -k 7.2
+	@test/vm/run -R -k 6.1 -k 6.12 -k 7.2
 
 .PHONY: check-rocm sim native native-linked native-valgrind
