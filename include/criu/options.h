@@ -68,6 +68,8 @@
 /* How contents are copied, see content/content.h. */
 struct content_settings {
 	CONTENT_OPTIONS(OPTION_FIELD)
+	/* No option: content_save() and content_load() start no thread. */
+	bool one_thread;
 };
 
 /* How GPUs are mapped, see map/map.h. */

@@ -17,6 +17,9 @@ int proc_find_tracee(pid_t vpid, pid_t *ret_pid);
 /* The pid of process @pid in the process's own pid namespace. -ESRCH: there is no such process. */
 int proc_vpid(pid_t pid, pid_t *ret_vpid);
 
+/* The inode of the pid namespace of this process, or 0 if /proc does not show it. */
+ino_t proc_pid_namespace(void);
+
 /* Whether no process of this pid namespace has @pid. */
 bool proc_is_missing(pid_t pid);
 

@@ -96,6 +96,8 @@ struct restore_session {
 	int tree_image;
 	struct restored_task task;
 	struct host_devices host_devices;
+	/* proc_pid_namespace() of CRIU's main process. */
+	ino_t pid_namespace;
 	/* NULL if each task loads its own contents. */
 	struct handoff *handoff;
 	struct restore_shared *shared;

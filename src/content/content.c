@@ -222,7 +222,8 @@ static bool start_worker(struct worker *worker)
 static void start_workers(struct content_run *run)
 {
 	run->active = run->copying = run->num_workers;
-	while (run->num_started < run->num_workers && start_worker(&run->workers[run->num_started]))
+	while (!run->settings.one_thread && run->num_started < run->num_workers &&
+	       start_worker(&run->workers[run->num_started]))
 		run->num_started++;
 	run->num_rest = run->num_workers - run->num_started;
 }
@@ -233,7 +234,7 @@ static void run_rest(struct content_run *run)
 {
 	size_t rest = run->num_rest;
 
-	if (rest)
+	if (rest && !run->settings.one_thread)
 		log_warn("contents: cannot start more threads, so %zu of %zu GPUs are copied one "
 			 "after the other; a higher pids.max makes this faster",
 			 rest, run->num_workers);

@@ -366,6 +366,8 @@ int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint
 	transfer->steps = plan->save ? &saving : &load_steps;
 	transfer->size = size;
 	transfer->slots = slots_choose(plan->settings->staging_bytes, size, plan->num_transfers);
+	if (plan->settings->one_thread)
+		transfer->slots.count = 1;
 	if (job->keep && keep_has_gpu(job->keep, job->render_minor)) {
 		transfer->keep = job->keep;
 		transfer->slots = slots_of_parts(keep_part_size(job->keep));

@@ -11,6 +11,7 @@
 #include "criu/log.h"
 #include "fill/handoff.h"
 #include "image/image.h"
+#include "kernel/proc.h"
 #include "memory/restore_shared.h"
 
 static int open_pages(const struct restored_task *task, struct content_job *jobs, uint32_t num_jobs)
@@ -51,6 +52,25 @@ int fill_check(const struct restored_task *task)
 	return ret;
 }
 
+/* CRIU restores threads of other tasks while this task loads its contents. A thread of the plugin
+ * could have the id that CRIU needs: a new PID namespace, such as that of a container, gives out
+ * its lowest ids, which the job has, too. */
+static int load(const struct restore_session *session, struct content_job *jobs, size_t num_jobs)
+{
+	struct content_settings settings = session->options->content;
+	int ret;
+
+	settings.one_thread =
+		!session->pid_namespace || proc_pid_namespace() != session->pid_namespace;
+	if (settings.one_thread)
+		log_info("contents: one thread loads them, because CRIU may need the ids of more"
+			 " threads in this PID namespace");
+	ret = content_load(jobs, num_jobs, &settings);
+	if (!ret)
+		content_totals_add(restore_shared_totals(session->shared), jobs, num_jobs);
+	return ret;
+}
+
 /* Reads one image to its end before it opens the next. A streamer may serve images one by one, and
  * would wait for the reader of one image while the plugin waits for another. */
 static int load_streams(const struct restore_session *session, struct kfd_jobs *jobs)
@@ -63,11 +83,9 @@ static int load_streams(const struct restore_session *session, struct kfd_jobs *
 
 		ret = open_pages(&session->task, job, 1);
 		if (!ret)
-			ret = content_load(job, 1, &session->options->content);
-		if (ret < 0)
-			return ret;
-		content_totals_add(restore_shared_totals(session->shared), job, 1);
-		ret = image_end_pages(id, job->gpu_id, &job->image_fd);
+			ret = load(session, job, 1);
+		if (!ret)
+			ret = image_end_pages(id, job->gpu_id, &job->image_fd);
 	}
 	return ret;
 }
@@ -81,13 +99,8 @@ static int load_files(const struct restore_session *session, struct kfd_jobs *jo
 	if (ret < 0)
 		return ret;
 	*ret_phase = hand_off ? PHASE_HANDED_OFF : PHASE_DONE;
-	if (hand_off)
-		return handoff_send(session->handoff, jobs->jobs, jobs->num_jobs);
-	ret = content_load(jobs->jobs, jobs->num_jobs, &session->options->content);
-	if (!ret)
-		content_totals_add(restore_shared_totals(session->shared), jobs->jobs,
-				   jobs->num_jobs);
-	return ret;
+	return hand_off ? handoff_send(session->handoff, jobs->jobs, jobs->num_jobs)
+			: load(session, jobs->jobs, jobs->num_jobs);
 }
 
 int fill_contents(const struct restore_session *session, const struct kfd_state *state,

@@ -92,6 +92,13 @@ int proc_vpid(pid_t pid, pid_t *ret_vpid)
 	return ret;
 }
 
+ino_t proc_pid_namespace(void)
+{
+	struct stat namespace;
+
+	return stat("/proc/self/ns/pid", &namespace) < 0 ? 0 : namespace.st_ino;
+}
+
 bool proc_is_missing(pid_t pid)
 {
 	return kill(pid, 0) < 0 && errno == ESRCH;

@@ -19,6 +19,7 @@
 #include "image/image_priv.h"
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd.h"
+#include "kernel/proc.h"
 #include "memory/gem_handles.h"
 #include "memory/gpu_files.h"
 #include "memory/imports.h"
@@ -62,6 +63,7 @@ int restore_init(struct restore_session *session)
 	int ret = restore_shared_new(&session->shared);
 
 	node_note_host(&session->host_devices);
+	session->pid_namespace = proc_pid_namespace();
 	if (!ret)
 		ret = objects_new(&session->objects);
 	if (ret < 0)

@@ -64,7 +64,7 @@ TEST(older_families_have_another_byte_count)
 		fill(set);
 		assert_int_equal(
 			content_save(&set->job, 1,
-				     &(struct content_settings){ 64 * MIB, 1, true, true }),
+				     &(struct content_settings){ 64 * MIB, 1, true, true, false }),
 			0);
 		assert_true(image_is_filled(set));
 		free_set(set);
@@ -101,9 +101,9 @@ TEST(staging_memory_is_bounded_for_all_bos)
 	/* A small image takes less staging memory. */
 	gpu.user_memory = 0;
 	set = make_set((const uint64_t[]){ PAGE, PAGE, 0 });
-	assert_int_equal(
-		content_save(&set->job, 1, &(struct content_settings){ 32 * MIB, 1, true, true }),
-		0);
+	assert_int_equal(content_save(&set->job, 1,
+				      &(struct content_settings){ 32 * MIB, 1, true, true, false }),
+			 0);
 	/* A page, and the page before and after it. */
 	assert_in_range(gpu.user_memory, PAGE, 2 * 3 * PAGE);
 }
@@ -136,9 +136,9 @@ TEST(many_small_bos_take_few_submissions)
 		add(set, PAGE);
 	make_image(set, 0);
 	fill(set);
-	assert_int_equal(
-		content_save(&set->job, 1, &(struct content_settings){ 4 * MIB, 1, true, true }),
-		0);
+	assert_int_equal(content_save(&set->job, 1,
+				      &(struct content_settings){ 4 * MIB, 1, true, true, false }),
+			 0);
 	assert_true(image_is_filled(set));
 	/* Eight MiB in slots of one MiB. */
 	assert_in_range(gpu.submissions, 1, 16);

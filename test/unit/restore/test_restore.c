@@ -4,6 +4,9 @@
 #include "restore_task.h"
 
 #include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 /* CRIU 3.17 and 3.18 close only their duplicate, so a new descriptor would stay open. */
 OLD_HOST_TEST(an_old_criu_gets_the_task_s_own_descriptor)
@@ -185,6 +188,48 @@ TEST(contents_are_loaded_in_the_order_of_bos)
 	assert_true(offset == 0x100000000 + MOVED);
 	assert_true(same_open(mapped, (int)kernel.restored_devices[0].drm_fd));
 	assert_int_equal(resume(getpid()), 0);
+	end_restore(0);
+}
+
+/* As fork(), but the child is the first process of a PID namespace. */
+static pid_t fork_into_namespace(void)
+{
+	return (pid_t)syscall(SYS_clone, (unsigned long)CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL,
+			      0UL);
+}
+
+/* 0: the restored task, of vpid 1, has contents, and the next id in its namespace is 2. */
+static int restore_in_namespace(void)
+{
+	int fd;
+	pid_t next;
+
+	kernel.processes[0].pid = getpid();
+	fd = restore_file(5);
+	next = fork();
+	if (!next)
+		_exit(0);
+	return fd >= 0 && unit_exists("bo-800000") && next == 2 ? 0 : 1;
+}
+
+/* CRIU may need any id for the threads of the other tasks. */
+TEST(loading_takes_no_id_of_a_new_pid_namespace)
+{
+	int status;
+	pid_t task;
+
+	make_image();
+	image->pid = 1;
+	add_image_bo(KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000);
+	write_image(5);
+	write_pages("amdgpu-pages-5-beef.img", 0x3000);
+	start_restore();
+	task = fork_into_namespace();
+	assert_true(task >= 0);
+	if (!task)
+		_exit(restore_in_namespace());
+	assert_int_equal(waitpid(task, &status, 0), task);
+	assert_int_equal(status, 0);
 	end_restore(0);
 }
 
