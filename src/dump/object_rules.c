@@ -372,14 +372,13 @@ static const char *find_problem(const struct shared_bo *run, size_t count,
 	return problem;
 }
 
-/* Whether RESTORE shares the object: the first process that it restores makes it, and the others
- * import it. The restore compares their dma-bufs. */
-static bool have_one_handle(const struct shared_bo *run, size_t count)
+/* Whether RESTORE shares the object: the first process that it restores makes it on its GPU, and
+ * the others import it. A process may have it by a dma-buf, and so without the handle, or on
+ * another GPU. The restore compares their dma-bufs. */
+static bool is_shared_by_handle(const struct shared_bo *run, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (!have_one_name(&run[0], &run[i]) || !have_one_offset(&run[0], &run[i]) ||
-		    !have_one_inode(&run[0], &run[i]) || run[i].gpu_id != run[0].gpu_id ||
-		    run[i].alloc_flags != run[0].alloc_flags)
+	for (size_t i = 1; i < count; i++) {
+		if (!have_one_name(&run[0], &run[i]) || run[i].gpu_id != run[0].gpu_id)
 			return false;
 	}
 	return count > 1 && kfd_priv_has_share_handle(&run[0].ipc);
@@ -403,7 +402,7 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 	if (problem)
 		return;
 	shared->num_objects++;
-	by_share_handle = have_one_handle(run, count);
+	by_share_handle = is_shared_by_handle(run, count);
 	for (size_t i = 0; i < count; i++) {
 		run[i].by_share_handle = by_share_handle;
 		run[i].object = shared->num_objects;
