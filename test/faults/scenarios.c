@@ -67,7 +67,7 @@ const struct scenario scenarios[] = {
 	  .machine = { "one", "one-other" },
 	  .environment = { [DUMP] = "AMDGPU_DUMP_MEMORY=1M" } },
 	{ .name = "behind-3.17.1",
-	  .workload = FEW,
+	  .workload = "tasks=2," FEW,
 	  .criu = "3.17.1",
 	  .environment = { [DUMP] = "AMDGPU_DUMP_MEMORY=1M" } },
 	{ .name = "too-few-gpus",
