@@ -89,13 +89,25 @@ uint64_t frame_offset(uint64_t frame)
 	return frame & ((1ull << FRAME_BITS) - 1);
 }
 
-uint64_t place_own_frame(const struct place *place)
+static uint64_t own_frame(const struct place *place)
 {
 	for (uint64_t i = 0; i < place->num_frames; i++) {
 		if (!frame_library(place->frames[i]))
-			return place->frames[i];
+			return i;
 	}
-	return place->frames[0];
+	return 0;
+}
+
+uint64_t place_own_frame(const struct place *place)
+{
+	return place->frames[own_frame(place)];
+}
+
+uint64_t place_caller_frame(const struct place *place)
+{
+	uint64_t caller = own_frame(place) + 1;
+
+	return caller < place->num_frames ? place->frames[caller] : 0;
 }
 
 bool place_is_own(const struct place *place)

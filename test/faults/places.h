@@ -37,6 +37,8 @@ unsigned int frame_library(uint64_t frame);
 uint64_t frame_offset(uint64_t frame);
 /* The innermost frame in the plugin; where no frame is in the plugin, the innermost of all. */
 uint64_t place_own_frame(const struct place *place);
+/* The caller of that function, or 0 if the list ends with it. */
+uint64_t place_caller_frame(const struct place *place);
 /* Whether the plugin itself makes this call. */
 bool place_is_own(const struct place *place);
 /* The name in lists. An ioctl has its request. */

@@ -79,6 +79,28 @@ static void add_new_place(struct injections *injections, const struct injection 
 		add(injections, kind, last, faults_hardest(faults));
 }
 
+static bool is_same_site(const struct place *a, const struct place *b)
+{
+	return !strcmp(a->name, b->name) && a->detail == b->detail &&
+	       place_own_frame(a) == place_own_frame(b) &&
+	       frame_library(a->frames[0]) == frame_library(b->frames[0]);
+}
+
+static bool has_same_caller(const struct place *a, const struct place *b)
+{
+	return is_same_site(a, b) && place_caller_frame(a) == place_caller_frame(b);
+}
+
+static bool is_planned(const struct injections *injections, const struct place *place,
+		       bool (*alike)(const struct place *, const struct place *))
+{
+	for (size_t i = 0; i < injections->count; i++) {
+		if (alike(&injections->items[i].place, place))
+			return true;
+	}
+	return false;
+}
+
 void plan_all(const struct injection *kind, const struct places *places,
 	      const struct symbols *symbols, struct set *seen, struct injections *ret_injections)
 {
@@ -90,28 +112,12 @@ void plan_all(const struct injection *kind, const struct places *places,
 		failures(&next.place, symbols, &faults);
 		if (!faults.count)
 			continue;
-		if (set_has(seen, next.place.hash))
-			add(ret_injections, &next, 1, faults_hardest(&faults));
-		else
+		if (!set_has(seen, next.place.hash))
 			add_new_place(ret_injections, &next, &faults);
+		else if (!is_planned(ret_injections, &next.place, has_same_caller))
+			add(ret_injections, &next, 1, faults_hardest(&faults));
 		set_add(seen, next.place.hash);
 	}
-}
-
-static bool is_same_site(const struct place *a, const struct place *b)
-{
-	return !strcmp(a->name, b->name) && a->detail == b->detail &&
-	       place_own_frame(a) == place_own_frame(b) &&
-	       frame_library(a->frames[0]) == frame_library(b->frames[0]);
-}
-
-static bool has_site(const struct injections *injections, const struct place *place)
-{
-	for (size_t i = 0; i < injections->count; i++) {
-		if (is_same_site(&injections->items[i].place, place))
-			return true;
-	}
-	return false;
 }
 
 void plan_short(const struct injection *kind, const struct places *places,
@@ -123,7 +129,7 @@ void plan_short(const struct injection *kind, const struct places *places,
 	for (size_t i = 0; i < places->count; i++) {
 		next.place = *places->items[i];
 		failures(&next.place, symbols, &faults);
-		if (faults.count && !has_site(ret_injections, &next.place))
+		if (faults.count && !is_planned(ret_injections, &next.place, is_same_site))
 			add(ret_injections, &next, 1, faults_hardest(&faults));
 	}
 }

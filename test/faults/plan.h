@@ -30,8 +30,8 @@ void injections_add(struct injections *injections, const struct injection *injec
 void injections_done(struct injections *injections);
 
 /* Selects injections of a scenario and phase by @kind: at each place the first call with all its
- * faults, a middle call and the last; at places in @seen, which earlier scenarios had, the first
- * call once. Adds to @seen. */
+ * faults, a middle call and the last. Of places in @seen, which earlier scenarios had, it takes one
+ * for each call site and caller of the function there, and its first call once. Adds to @seen. */
 void plan_all(const struct injection *kind, const struct places *places,
 	      const struct symbols *symbols, struct set *seen, struct injections *ret_injections);
 /* Selects each call site once. */
