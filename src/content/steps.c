@@ -50,11 +50,14 @@ int steps_copy(struct slot_thread *thread, enum sdma_direction direction)
 		return steps_fail(transfer, ret, "start a copy", steps_first_bo(thread));
 	ret = sdma_wait(transfer->gpu, thread->slot, transfer->plan->settings->copy_timeout_s);
 	thread->copy_s += now_seconds() - begin;
+	if (ret < 0)
+		(void)steps_fail(transfer, ret,
+				 ret == -ETIME ? "a copy does not finish" : "wait for a copy",
+				 steps_first_bo(thread));
+	/* This wakes threads, which end with an error of their own. The run reports its first. */
 	if (thread->part && sdma_is_busy(transfer->gpu, thread->slot))
 		keep_lose(transfer->keep);
-	if (ret == -ETIME)
-		return steps_fail(transfer, ret, "a copy does not finish", steps_first_bo(thread));
-	return ret < 0 ? steps_fail(transfer, ret, "wait for a copy", steps_first_bo(thread)) : 0;
+	return ret;
 }
 
 void steps_add_checksums_of(struct slot_thread *thread, const char *contents, uint64_t from,
