@@ -14,16 +14,19 @@
 #ifndef AMDGPU_PLUGIN_CONTENT_KEEP_H
 #define AMDGPU_PLUGIN_CONTENT_KEEP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct keep;
 
-/* Takes at most @bytes, for the GPUs @minors, and less if there is not so much memory or if a GPU
- * registers no more. GPUs that cannot be opened are left out. -ENOMEM: not even one part is to be
- * had. -ENODEV: there is no GPU. */
+/* Takes at most @bytes, for the GPUs @minors: no more than they hold in all jobs, and less if there
+ * is not so much memory or if a GPU registers no more. GPUs that cannot be opened are left out.
+ * -ENOMEM: not even one part is to be had. -ENODEV: there is no GPU. */
 int keep_new(uint64_t bytes, const uint32_t *minors, size_t num_minors, struct keep **ret_keep);
 uint64_t keep_size(const struct keep *keep);
+/* The system or a GPU refused a part of the memory. */
+bool keep_is_short(const struct keep *keep);
 /* Starts the threads that write. Later calls do nothing. They inherit the root of this thread.
  * -EAGAIN: there can be no thread. */
 int keep_start(struct keep *keep);

@@ -96,6 +96,10 @@ int render_node_gem_read(int fd, int dmabuf_fd, struct render_bo *ret_bo);
  * path is another file, which is possible in the mount namespace of a task. */
 int render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);
 
+/* Bytes of all BOs in VRAM and GTT memory of the GPU, of all processes. A partition reports those of
+ * its whole card. */
+int render_node_find_used(uint32_t minor, uint64_t *ret_bytes);
+
 /* Whether libdrm can read its list of GPU names (amdgpu.ids). libdrm reads it to the end when it
  * opens a GPU. 0, also without a list; -EMEDIUMTYPE: the list is no regular file of at most 1 MiB.
  */

@@ -13,6 +13,7 @@
 #include "content/keep_part.h"
 #include "content/slots.h"
 #include "content/staging.h"
+#include "kernel/render_node.h"
 
 /* Each submission lists the pages of its part, so parts are small. A large one makes the fixed cost
  * of a submission small, and of a request to storage. */
@@ -20,6 +21,9 @@
 #define PART_MIN (CONTENT_ALIGNMENT + 2 * SLOT_MARGIN)
 /* So that the engine and storage are busy at the same time with little memory, too. */
 #define PARTS_WANTED 8
+
+/* For the unused ends of parts, and for what the job allocates until its queues stop. */
+#define ROOM_TO_GROW(bytes) ((bytes) / 8 + PARTS_WANTED * PART_MAX)
 
 #define THREADS_MAX 12u
 
@@ -43,6 +47,8 @@ struct keep {
 	size_t num_gpus;
 	struct keep_part *parts;
 	size_t num_parts;
+	/* Some of the parts that were to be prepared could not be. */
+	bool is_short;
 	pthread_t threads[THREADS_MAX];
 	unsigned int num_threads;
 	/* Guards the fields below. */
@@ -124,6 +130,7 @@ static void drop_refused(struct keep *keep, size_t refused)
 	size_t kept = staging_round_up(refused * keep->part_size);
 
 	release_bos(keep, refused);
+	keep->is_short = refused < keep->num_parts;
 	keep->num_parts = refused;
 	if (kept < keep->size)
 		(void)munmap(keep->memory + kept, keep->size - kept);
@@ -156,11 +163,22 @@ static int open_gpus(struct keep *keep, const uint32_t *minors, size_t num_minor
 			continue;
 		keep->num_gpus++;
 		gpu->minor = minors[i];
-		gpu->bos = calloc(keep->num_parts, sizeof(*gpu->bos));
-		if (!gpu->bos)
-			return -ENOMEM;
 	}
 	return keep->num_gpus ? 0 : -ENODEV;
+}
+
+/* Memory that is cleared and registered for no contents only delays the dump. */
+static uint64_t limit_to_contents(const struct keep *keep, uint64_t bytes)
+{
+	uint64_t contents = 0, used;
+
+	for (size_t i = 0; i < keep->num_gpus; i++) {
+		if (render_node_find_used(keep->gpus[i].minor, &used) < 0)
+			return bytes;
+		contents += used;
+	}
+	contents += ROOM_TO_GROW(contents);
+	return bytes < contents ? bytes : contents;
 }
 
 static int map_parts(struct keep *keep, uint64_t bytes)
@@ -179,6 +197,11 @@ static int map_parts(struct keep *keep, uint64_t bytes)
 		return -ENOMEM;
 	for (size_t i = 0; i < keep->num_parts; i++)
 		keep->parts[i].memory = keep->memory + i * part;
+	for (size_t i = 0; i < keep->num_gpus; i++) {
+		keep->gpus[i].bos = calloc(keep->num_parts, sizeof(*keep->gpus[i].bos));
+		if (!keep->gpus[i].bos)
+			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -198,9 +221,9 @@ int keep_new(uint64_t bytes, const uint32_t *minors, size_t num_minors, struct k
 	if (!keep)
 		return -ENOMEM;
 	init_locks(keep);
-	ret = map_parts(keep, bytes);
+	ret = open_gpus(keep, minors, num_minors);
 	if (!ret)
-		ret = open_gpus(keep, minors, num_minors);
+		ret = map_parts(keep, limit_to_contents(keep, bytes));
 	if (!ret)
 		prepare(keep);
 	if (!ret && !keep->num_parts)
@@ -218,6 +241,11 @@ int keep_new(uint64_t bytes, const uint32_t *minors, size_t num_minors, struct k
 uint64_t keep_size(const struct keep *keep)
 {
 	return keep->num_parts * keep->part_size;
+}
+
+bool keep_is_short(const struct keep *keep)
+{
+	return keep->is_short;
 }
 
 size_t keep_part_size(const struct keep *keep)

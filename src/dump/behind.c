@@ -100,6 +100,7 @@ int behind_prepare(struct dump_session *session)
 {
 	const char *text = session->options->dump_memory, *obstacle;
 	uint64_t bytes = 0;
+	double begin;
 	int ret = text ? choose_size(text, &bytes) : 0;
 
 	if (ret < 0 || !bytes)
@@ -109,12 +110,16 @@ int behind_prepare(struct dump_session *session)
 		log_warn("option dump-memory: of no use in this dump: %s", obstacle);
 		return 0;
 	}
+	begin = now_seconds();
 	ret = take_memory(session, bytes);
+	if (!ret)
+		log_info("option dump-memory: took %" PRIu64 " MiB in %.3f s",
+			 keep_size(session->keep) >> 20, now_seconds() - begin);
 	if (ret < 0)
 		log_warn("option dump-memory: the job stands still until its contents are written,"
 			 " because the memory is not to be had: %s",
 			 strerror(-ret));
-	else if (keep_size(session->keep) < bytes / 100 * SHARE_MAX)
+	else if (keep_is_short(session->keep))
 		log_warn("option dump-memory: only %" PRIu64 " of %" PRIu64
 			 " MiB are to be had for all GPUs",
 			 keep_size(session->keep) >> 20, bytes >> 20);

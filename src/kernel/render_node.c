@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Recognises render nodes by their device numbers, opens them, tries whether they can map a BO, and
- * checks the list of names that libdrm reads when it opens one. */
+/* Recognises render nodes by their device numbers, opens them, tries whether they can map a BO,
+ * asks for the memory in use, and checks the list of names that libdrm reads when it opens one. */
 #include "kernel/render_node.h"
 
+#include <amdgpu_drm.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -109,4 +110,31 @@ bool render_node_can_map(int fd, uint64_t offset)
 		return false;
 	(void)munmap(mapping, 1);
 	return true;
+}
+
+static int read_usage(int fd, uint32_t what, uint64_t *ret_bytes)
+{
+	struct drm_amdgpu_info request = {
+		.return_pointer = (uintptr_t)ret_bytes,
+		.return_size = sizeof(*ret_bytes),
+		.query = what,
+	};
+
+	return xioctl(fd, DRM_IOCTL_AMDGPU_INFO, &request);
+}
+
+int render_node_find_used(uint32_t number, uint64_t *ret_bytes)
+{
+	_cleanup_close_ int fd = -1;
+	uint64_t vram = 0, gtt = 0;
+	int ret = render_node_open(number, 0, &fd);
+
+	if (!ret)
+		ret = read_usage(fd, AMDGPU_INFO_VRAM_USAGE, &vram);
+	if (!ret)
+		ret = read_usage(fd, AMDGPU_INFO_GTT_USAGE, &gtt);
+	if (ret < 0)
+		return ret;
+	*ret_bytes = vram + gtt;
+	return 0;
 }

@@ -3,17 +3,22 @@
 # What test/native/run expects of the kinds of its rows: dump_fails() of "dump fails", and so on. A row's columns are in
 # $from, $to, $workload, $dump_arguments, $restore_arguments, $words and $inject; the log is in $work/log.
 
-# host_says MACHINE ARGUMENTS...: those of the form AMDGPU_...= and KFD_...= are options of the plugin
+# host_says MACHINE ARGUMENTS...: those of the form AMDGPU_...= and KFD_...= are options of the plugin. ONE_PROCESSOR: the
+# plugin calls the driver in the order of its work, as it starts no threads for it.
 host_says() {
-	local simulated=$1 argument options=() arguments=()
+	local simulated=$1 argument options=() arguments=() pin=()
 
 	shift
 	for argument; do
-		case $argument in AMDGPU_*=* | KFD_*=*) options+=("$argument") ;; *) arguments+=("$argument") ;; esac
+		case $argument in
+		ONE_PROCESSOR) pin=(taskset -c "$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')") ;;
+		AMDGPU_*=* | KFD_*=*) options+=("$argument") ;;
+		*) arguments+=("$argument") ;;
+		esac
 	done
-	echo "AMDGPU_SIM_MACHINE=$simulated LD_PRELOAD=$preload ${options[*]} ${host[*]} ${arguments[*]}" >> "$work/log"
-	AMDGPU_SIM_MACHINE=$simulated timeout -k 5 "$limit" env LD_PRELOAD="$preload" "${options[@]}" "${host[@]}" "${arguments[@]}" \
-		>> "$work/log" 2>&1 < /dev/null
+	echo "AMDGPU_SIM_MACHINE=$simulated LD_PRELOAD=$preload ${options[*]} ${pin[*]} ${host[*]} ${arguments[*]}" >> "$work/log"
+	AMDGPU_SIM_MACHINE=$simulated timeout -k 5 "$limit" env LD_PRELOAD="$preload" "${options[@]}" "${pin[@]}" "${host[@]}" \
+		"${arguments[@]}" >> "$work/log" 2>&1 < /dev/null
 }
 
 dump() {
