@@ -26,8 +26,6 @@ enum preflight_group {
 struct preflight_text {
 	enum preflight_group group;
 	const char *what;
-	/* How the plugin finds out; for docs/refusals.md. */
-	const char *how;
 	const char *remedy;
 	/* AMDGPU_FORCE=1 turns the refusal into a warning. Otherwise no restore could use the
 	 * image. */

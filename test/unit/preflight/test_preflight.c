@@ -114,12 +114,17 @@ static void find_table(FILE *file, const char *heading)
 
 static void assert_row(FILE *file, const struct preflight_text *text)
 {
-	char line[1024], expected[1024];
+	char line[1024], begin[1024], end[1024];
 
-	(void)snprintf(expected, sizeof(expected), "| %s | %s | %s | %s |", text->what, text->how,
-		       text->remedy, text->can_be_forced ? "yes" : "no");
+	(void)snprintf(begin, sizeof(begin), "| %s | ", text->what);
+	(void)snprintf(end, sizeof(end), " | %s | %s |", text->remedy,
+		       text->can_be_forced ? "yes" : "no");
 	assert_non_null(next_line(file, line));
-	assert_string_equal(line, expected);
+	print_message("%s\n", line);
+	assert_memory_equal(line, begin, strlen(begin));
+	/* How the plugin finds out is between them. */
+	assert_true(strlen(line) > strlen(begin) + strlen(end));
+	assert_string_equal(line + strlen(line) - strlen(end), end);
 }
 
 /* Each rule is one row, in the same order, and no table has another row. */
@@ -152,7 +157,7 @@ TEST(each_rule_has_a_text)
 	for (size_t rule = 0; rule < DUMP_RULES; rule++) {
 		const struct preflight_text *text = preflight_get_text(rule);
 
-		assert_true(text->what && text->how && text->remedy);
+		assert_true(text->what && text->remedy);
 		unit_forget_lines();
 		assert_int_equal(preflight_refuse(&session, (enum dump_rule)rule, "object"),
 				 -EOPNOTSUPP);
