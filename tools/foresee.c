@@ -18,6 +18,7 @@
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "pause/kfd_files.h"
+#include "pause/pause.h"
 #include "preflight/bo_index.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
@@ -285,15 +286,15 @@ static int check_survey(struct dump_session *session, const struct survey *surve
 /* The file of the process: of several that it has, the one that CRIU opens in it. A process that
  * maps GPU memory has a KFD process: no child inherits the mappings of libhsakmt. Sysfs has no
  * processes of another pid namespace. */
-static struct tree_file *find_own_file(const struct tree_files *files, const struct survey *survey,
-				       pid_t vpid)
+static struct dumped_file *find_own_file(const struct dump_session *session,
+					 const struct survey *survey, pid_t vpid)
 {
-	struct tree_file *own = NULL;
+	struct dumped_file *own = NULL;
 
 	if (!survey->is_in_sysfs && !has_mappings(survey))
 		return NULL;
-	for (size_t i = 0; i < files->count; i++) {
-		struct tree_file *file = &files->list[i];
+	for (size_t i = 0; i < session->num_files; i++) {
+		struct dumped_file *file = &session->files[i];
 
 		if ((!own || file->reopen_vpid == vpid) && kfd_files_has(survey->pid, file->fd) > 0)
 			own = file;
@@ -302,15 +303,14 @@ static struct tree_file *find_own_file(const struct tree_files *files, const str
 }
 
 /* Sets fd to -1 in the files that have an owner. */
-static int check_own_file(struct dump_session *session, struct tree_files *files,
-			  const struct survey *survey)
+static int check_own_file(struct dump_session *session, const struct survey *survey)
 {
 	struct dumped_process process = { .session = session };
-	struct tree_file *file;
+	struct dumped_file *file;
 
 	if (proc_vpid(survey->pid, &process.vpid) < 0)
 		return 0;
-	file = find_own_file(files, survey, process.vpid);
+	file = find_own_file(session, survey, process.vpid);
 	if (!file)
 		return 0;
 	process.reopen_vpid = file->reopen_vpid;
@@ -320,8 +320,7 @@ static int check_own_file(struct dump_session *session, struct tree_files *files
 
 static int check_kfd_files(struct dump_session *session, const struct survey *surveys, size_t count)
 {
-	_cleanup_(kfd_files_done) struct tree_files files = { 0 };
-	int ret = kfd_files_find(&session->tasks, 0, &files);
+	int ret = kfd_files_find(session, 0);
 
 	if (ret == -EPERM || ret == -ENOSYS) {
 		log_warn("processes: cannot compare their files of /dev/kfd: %s; run this command"
@@ -330,11 +329,11 @@ static int check_kfd_files(struct dump_session *session, const struct survey *su
 		return 0;
 	}
 	for (size_t i = 0; i < count; i++)
-		ret = first_error(ret, check_own_file(session, &files, &surveys[i]));
-	for (size_t i = 0; i < files.count; i++) {
-		if (files.list[i].fd >= 0)
+		ret = first_error(ret, check_own_file(session, &surveys[i]));
+	for (size_t i = 0; i < session->num_files; i++) {
+		if (session->files[i].fd >= 0)
 			preflight_warn_of(DUMP_FILE_OF_OTHER_PROCESS,
-					  "process %d:", files.list[i].pid);
+					  "process %d:", session->files[i].pid);
 	}
 	return ret;
 }
@@ -368,7 +367,7 @@ static int check_machine(struct dump_session *session)
 int foresee_tree(const struct options *options, const struct topology *topology,
 		 const struct pid_list *tasks, const struct survey *surveys, size_t count)
 {
-	/* All but the watches is borrowed. */
+	/* All but the watches and the files is borrowed. */
 	struct dump_session session = { .options = options,
 					.topology = *topology,
 					.tasks = *tasks };
@@ -381,6 +380,7 @@ int foresee_tree(const struct options *options, const struct topology *topology,
 	ret = first_error(ret, check_dmabufs(&session));
 	for (size_t i = 0; i < count; i++)
 		ret = first_error(ret, check_survey(&session, &surveys[i]));
+	pause_close_files(&session);
 	gpu_watch_end(&session);
 	return ret;
 }

@@ -20,52 +20,18 @@
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 
-void kfd_files_done(struct tree_files *files)
-{
-	for (size_t i = 0; i < files->count; i++)
-		fd_close(&files->list[i].fd);
-	free(files->list);
-	*files = (struct tree_files){ 0 };
-}
-
-/* The task whose descriptors are being searched. */
-struct holder {
-	pid_t pid;
-	pid_t vpid;
-	int pidfd;
-};
-
-struct search {
-	struct tree_files files;
-	int lowest_fd;
-};
-
-/* *@ret_file: the listed file that is the file of @fd, or NULL if @fd is not listed. */
-static int find_file(const struct tree_files *files, int fd, struct tree_file **ret_file)
+int kfd_files_find_listed(const struct dump_session *session, int fd, struct dumped_file **ret_file)
 {
 	*ret_file = NULL;
-	for (size_t i = 0; i < files->count; i++) {
-		int ret = fd_is_same(files->list[i].fd, fd);
+	for (size_t i = 0; !*ret_file && i < session->num_files; i++) {
+		int ret = fd_is_same(session->files[i].fd, fd);
 
 		if (ret < 0)
 			return ret;
-		if (ret) {
-			*ret_file = &files->list[i];
-			return 0;
-		}
+		if (ret)
+			*ret_file = &session->files[i];
 	}
 	return 0;
-}
-
-static int add_file(struct tree_files *files, int fd, const struct holder *holder)
-{
-	struct tree_file file = {
-		.fd = fd,
-		.pid = holder->pid,
-		.reopen_vpid = holder->vpid,
-	};
-
-	return array_append(&files->list, &files->count, sizeof(file), &file);
 }
 
 /* Whether descriptor @number of the task is /dev/kfd: 1, 0, or -errno if the plugin lacks
@@ -78,92 +44,60 @@ static int is_kfd(pid_t pid, int number)
 	return ret > 0 ? kfd_is_file(&stat) : ret;
 }
 
-static int get_file(struct search *search, const struct holder *holder, int number)
+/* Lists the file of descriptor @number of the task. The call for a first file shows whether the
+ * kernel compares files at all. */
+static int add_file(struct dump_session *session, pid_t pid, int number, int lowest_fd)
 {
-	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_getfd, holder->pidfd, number, 0);
-	struct tree_file *known;
-	int ret;
+	struct dumped_file file = { .pid = pid, .process = DUMP_NO_PROCESS }, *known;
+	_cleanup_close_ int fd = -1;
+	int ret = proc_vpid(pid, &file.reopen_vpid);
 
+	if (!ret)
+		ret = proc_get_fd(pid, number, &fd);
 	/* A process that runs on may have closed the file, or have ended. */
-	if (fd < 0)
-		return errno == EBADF || errno == ESRCH ? 0 : -errno;
-	ret = fd_is_same(fd, fd);
 	if (ret < 0)
-		return ret;
-	ret = find_file(&search->files, fd, &known);
+		return ret == -EBADF || ret == -ESRCH ? 0 : ret;
+	ret = fd_is_same(fd, fd);
+	if (ret >= 0)
+		ret = kfd_files_find_listed(session, fd, &known);
 	if (ret < 0)
 		return ret;
 	if (known) {
-		if (holder->vpid < known->reopen_vpid)
-			known->reopen_vpid = holder->vpid;
+		if (file.reopen_vpid < known->reopen_vpid)
+			known->reopen_vpid = file.reopen_vpid;
 		return 0;
 	}
-	ret = fd_move_up(&fd, search->lowest_fd);
+	ret = fd_move_up(&fd, lowest_fd);
+	file.fd = fd;
 	if (!ret)
-		ret = add_file(&search->files, fd, holder);
+		ret = array_append(&session->files, &session->num_files, sizeof(file), &file);
 	if (!ret)
 		(void)take_fd(&fd);
 	return ret;
 }
 
-static int identify_holder(struct holder *holder)
+static int find_of(struct dump_session *session, pid_t pid, int lowest_fd)
 {
-	int ret = proc_vpid(holder->pid, &holder->vpid);
+	_cleanup_closedir_ DIR *stream = NULL;
+	int number, ret = proc_open_fds(pid, &stream);
 
 	if (ret < 0)
-		return ret;
-	holder->pidfd = (int)syscall(SYS_pidfd_open, holder->pid, 0);
-	return holder->pidfd < 0 ? -errno : 0;
-}
-
-static void holder_done(struct holder *holder)
-{
-	fd_close(&holder->pidfd);
-}
-
-static int find_in(struct search *search, pid_t pid, DIR *stream)
-{
-	_cleanup_(holder_done) struct holder holder = { .pid = pid, .pidfd = -1 };
-	int number, ret = 0;
-
+		return ret == -ESRCH ? 0 : ret;
 	while (!ret && proc_next_fd(stream, &number, &ret)) {
 		ret = is_kfd(pid, number);
-		if (ret <= 0)
-			continue;
-		ret = holder.pidfd < 0 ? identify_holder(&holder) : 0;
-		if (!ret)
-			ret = get_file(search, &holder, number);
+		if (ret > 0)
+			ret = add_file(session, pid, number, lowest_fd);
 	}
 	return ret;
 }
 
-static int find_of(struct search *search, pid_t pid)
+int kfd_files_find(struct dump_session *session, int lowest_fd)
 {
-	_cleanup_closedir_ DIR *stream = NULL;
-	int ret = proc_open_fds(pid, &stream);
-
-	if (ret < 0)
-		return ret == -ESRCH ? 0 : ret;
-	return find_in(search, pid, stream);
-}
-
-static void search_done(struct search *search)
-{
-	kfd_files_done(&search->files);
-}
-
-int kfd_files_find(const struct pid_list *tasks, int lowest_fd, struct tree_files *ret_files)
-{
-	_cleanup_(search_done) struct search search = { .lowest_fd = lowest_fd };
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < tasks->count; i++)
-		ret = find_of(&search, tasks->pids[i]);
-	if (ret < 0)
-		return ret;
-	*ret_files = search.files;
-	search.files = (struct tree_files){ 0 };
-	return 0;
+	for (size_t i = 0; !ret && i < session->tasks.count; i++)
+		ret = find_of(session, session->tasks.pids[i], lowest_fd);
+	return ret;
 }
 
 int kfd_files_compare(pid_t pid, int number, int fd)

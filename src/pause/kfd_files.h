@@ -9,33 +9,23 @@
 #include <sys/types.h>
 
 struct dump_session;
+struct dumped_file;
 struct pid_list;
 struct topology;
-
-/* The open files, in the order of pids and of their descriptors. */
-struct tree_files {
-	struct tree_file {
-		/* A descriptor in this process. */
-		int fd;
-		/* A process that has the file. */
-		pid_t pid;
-		/* The lowest vpid of the processes of the tree that have the file: CRIU opens it
-		 * again in that process. */
-		pid_t reopen_vpid;
-	} * list;
-	size_t count;
-};
 
 /* For a CRIU that does not name its tasks: adds the tasks that this thread traces in the tree that
  * has the file @shown. CRIU also freezes the other processes of a cgroup. If no task has the file:
  * all tasks that this thread traces. */
 int kfd_files_list_tree(int shown, struct pid_list *ret_tasks);
 
-/* Lists the /dev/kfd files of all @tasks. Descriptors are numbered from @lowest_fd. -ENOSYS,
- * -EPERM: the kernel does not hand out descriptors of tracees (pidfd_getfd), or does not compare
- * files (kcmp). */
-int kfd_files_find(const struct pid_list *tasks, int lowest_fd, struct tree_files *ret_files);
-void kfd_files_done(struct tree_files *files);
+/* Lists the /dev/kfd files of all tasks of the session in session->files, in the order of pids and
+ * of their descriptors there. Those of the plugin are numbered from @lowest_fd. pause_close_files()
+ * closes them, after an error, too. -ENOSYS, -EPERM: the kernel does not hand out descriptors of
+ * tracees (pidfd_getfd), or does not compare files (kcmp). */
+int kfd_files_find(struct dump_session *session, int lowest_fd);
+/* *@ret_file: the listed file that @fd is a descriptor of, or NULL if it is not listed. */
+int kfd_files_find_listed(const struct dump_session *session, int fd,
+			  struct dumped_file **ret_file);
 
 /* Refuses the dump if one of its tasks maps memory of KFD or of an AMD GPU without an open
  * /dev/kfd, so that CRIU never shows a file of it. If CRIU has not named the tasks: one of the

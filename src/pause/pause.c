@@ -28,19 +28,6 @@ static struct kfd_state counts_of(const struct dumped_process *process)
 	};
 }
 
-/* Takes over @fd, on failure too. */
-static int add_file(struct dump_session *session, int fd, pid_t pid, pid_t reopen_vpid)
-{
-	struct dumped_file file = {
-		.fd = fd, .pid = pid, .reopen_vpid = reopen_vpid, .process = DUMP_NO_PROCESS
-	};
-	int ret = array_append(&session->files, &session->num_files, sizeof(file), &file);
-
-	if (ret < 0)
-		fd_close(&file.fd);
-	return ret;
-}
-
 /* For questions and log lines about the process that has @file. */
 static struct dumped_process process_of(struct dump_session *session,
 					const struct dumped_file *file)
@@ -382,17 +369,11 @@ static int ask_owners(struct dump_session *session)
 
 static int list_files(struct dump_session *session, int shown)
 {
-	_cleanup_(kfd_files_done) struct tree_files files = { 0 };
 	int ret;
 
 	session->tasks_are_named = session->tasks.count;
 	ret = session->tasks_are_named ? 0 : kfd_files_list_tree(shown, &session->tasks);
-	if (!ret)
-		ret = kfd_files_find(&session->tasks, HOST_LOWEST_FD, &files);
-	for (size_t i = 0; !ret && i < files.count; i++)
-		ret = add_file(session, take_fd(&files.list[i].fd), files.list[i].pid,
-			       files.list[i].reopen_vpid);
-	return ret;
+	return ret < 0 ? ret : kfd_files_find(session, HOST_LOWEST_FD);
 }
 
 int pause_list_files(struct dump_session *session, int shown)
@@ -420,28 +401,12 @@ int pause_tree(struct dump_session *session)
 	return ret;
 }
 
-/* *@ret_file: the listed file that @fd is a descriptor of, or NULL if it is not listed. */
-static int find_file(const struct dump_session *session, int fd,
-		     const struct dumped_file **ret_file)
-{
-	*ret_file = NULL;
-	for (size_t i = 0; !*ret_file && i < session->num_files; i++) {
-		int ret = fd_is_same(session->files[i].fd, fd);
-
-		if (ret < 0)
-			return ret;
-		if (ret)
-			*ret_file = &session->files[i];
-	}
-	return 0;
-}
-
 int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
 {
 	struct dumped_process asked = { .id = id };
-	const struct dumped_file *file = NULL;
 	struct dumped_process *process;
-	int ret = find_file(session, fd, &file);
+	struct dumped_file *file;
+	int ret = kfd_files_find_listed(session, fd, &file);
 
 	*ret_process = NULL;
 	(void)snprintf(asked.name, sizeof(asked.name), "kfd %d", id);

@@ -35,6 +35,7 @@ int stat(const char *path, struct stat *stat)
 	return 0;
 }
 
+/* Copies of render files. */
 static unsigned int copies;
 
 int __real_proc_get_fd(pid_t pid, int number, int *ret_fd);
@@ -42,9 +43,9 @@ int __wrap_proc_get_fd(pid_t pid, int number, int *ret_fd);
 
 int __wrap_proc_get_fd(pid_t pid, int number, int *ret_fd)
 {
-	copies++;
-	if (number <= RENDER_FDS)
+	if (number <= RENDER_FDS || number >= KFD_FDS)
 		return __real_proc_get_fd(pid, number, ret_fd);
+	copies++;
 	*ret_fd = open_render((uint32_t)number - RENDER_FDS, O_RDWR);
 	return *ret_fd < 0 ? -errno : 0;
 }
