@@ -180,14 +180,6 @@ int kfd_process_count_vms(pid_t pid, const struct topology *topology, struct kfd
 	return ret;
 }
 
-/* What the process's directory of PROC_KFD has, by the beginning of the name. */
-struct entries {
-	const char *prefix;
-	size_t count;
-	/* One of the files has another number than 0. */
-	bool has_number;
-};
-
 static bool has_number(int directory, const char *name)
 {
 	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
@@ -196,10 +188,16 @@ static bool has_number(int directory, const char *name)
 	return fd >= 0 && read(fd, &digit, 1) == 1 && digit != '0';
 }
 
-static int find_entries(pid_t pid, struct entries *entries)
+static bool begins_with(const char *name, const char *prefix)
+{
+	return !strncmp(name, prefix, strlen(prefix));
+}
+
+int kfd_process_read_sysfs(pid_t pid, struct kfd_sysfs *ret_sysfs)
 {
 	_cleanup_closedir_ DIR *stream = NULL;
 	_cleanup_close_ int fd = -1;
+	struct kfd_sysfs sysfs = { 0 };
 	struct dirent *entry;
 	char path[64];
 	int ret = 0;
@@ -211,32 +209,15 @@ static int find_entries(pid_t pid, struct entries *entries)
 		return -errno;
 	(void)take_fd(&fd);
 	while ((entry = next_entry(stream, &ret))) {
-		if (strncmp(entry->d_name, entries->prefix, strlen(entries->prefix)) != 0)
+		sysfs.has_contexts |= begins_with(entry->d_name, CONTEXT);
+		if (!begins_with(entry->d_name, VRAM))
 			continue;
-		entries->count++;
-		entries->has_number |= has_number(dirfd(stream), entry->d_name);
+		sysfs.num_gpus++;
+		sysfs.has_vram |= has_number(dirfd(stream), entry->d_name);
 	}
-	return ret;
-}
-
-int kfd_process_count_gpus(pid_t pid, struct kfd_gpus *ret_gpus)
-{
-	struct entries files = { .prefix = VRAM };
-	int ret = find_entries(pid, &files);
-
 	if (!ret)
-		*ret_gpus =
-			(struct kfd_gpus){ .count = files.count, .have_vram = files.has_number };
+		*ret_sysfs = sysfs;
 	return ret;
-}
-
-int kfd_process_has_contexts(pid_t pid)
-{
-	struct entries contexts = { .prefix = CONTEXT };
-	int ret = find_entries(pid, &contexts);
-
-	/* A pid namespace of CRIU's hides the directory under another pid. */
-	return ret < 0 && ret != -ENOENT ? ret : contexts.count > 0;
 }
 
 /* @variable: "NAME=VALUE". */

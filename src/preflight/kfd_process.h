@@ -24,24 +24,24 @@ struct kfd_vms {
  * -errno: /proc cannot be read. */
 int kfd_process_count_vms(pid_t pid, const struct topology *topology, struct kfd_vms *ret_vms);
 
-/* The GPUs that KFD lets a process see. */
-struct kfd_gpus {
-	size_t count;
-	/* The process has VRAM, so it has BOs. */
-	bool have_vram;
+/* What sysfs says of a process. */
+struct kfd_sysfs {
+	/* The GPUs that KFD lets it see. */
+	size_t num_gpus;
+	/* It has VRAM, so it has BOs. */
+	bool has_vram;
+	/* It has more than one KFD process, which Linux 7 makes for a file of /dev/kfd on request
+	 * (CREATE_PROCESS). */
+	bool has_contexts;
 };
 
 /* -ENOENT: sysfs does not know process @pid, because it has inherited its /dev/kfd, or is of
  * another pid namespace. */
-int kfd_process_count_gpus(pid_t pid, struct kfd_gpus *ret_gpus);
+int kfd_process_read_sysfs(pid_t pid, struct kfd_sysfs *ret_sysfs);
 
 /* Whether descriptor @number of process @pid is such a file, of a render node. Where the kernel
  * does not report the PASID of the process, it may be, and the answer is true. */
 bool kfd_process_has_vm_in(pid_t pid, int number);
-
-/* Whether process @pid has more than one KFD process, which Linux 7 makes for a file of /dev/kfd on
- * request (CREATE_PROCESS): 1, 0, or -errno. */
-int kfd_process_has_contexts(pid_t pid);
 
 /* Whether process @pid was started with the environment variable @name, and its value is neither
  * empty nor 0: 1, 0 or -errno. A variable that the process has set itself is not seen. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* All rules by which a dump is refused. A rule has a name in enum dump_rule (dump/dump.h), one row of
- * the table in preflight.c, and one row of docs/refusals.md; a unit test compares the two.
+/* All rules by which a dump is refused. A rule has a name in enum dump_rule (dump/dump.h), one row
+ * of the table in preflight.c, and one row of docs/refusals.md; a unit test compares the two.
  * CONTRIBUTING.md has the steps to add one. */
 #ifndef AMDGPU_PLUGIN_PREFLIGHT_PREFLIGHT_H
 #define AMDGPU_PLUGIN_PREFLIGHT_PREFLIGHT_H

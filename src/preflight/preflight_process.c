@@ -71,14 +71,14 @@ static bool has_file(const struct dump_session *session, pid_t pid)
 static int check_task(struct dump_session *session, pid_t pid)
 {
 	struct dumped_process process = { .session = session, .pid = pid };
-	struct kfd_gpus gpus = { 0 };
-	int ret = kfd_process_count_gpus(pid, &gpus);
+	struct kfd_sysfs sysfs = { 0 };
+	int ret = kfd_process_read_sysfs(pid, &sysfs);
 
 	if (ret < 0 && ret != -ENOENT)
 		return log_error(ret, "process %d: cannot count its GPUs", pid);
 	/* A process that sysfs does not know may see any number of GPUs. */
-	process.state.num_devices = ret ? has_file(session, pid) : (uint32_t)gpus.count;
-	process.state.num_bos = gpus.have_vram;
+	process.state.num_devices = ret ? has_file(session, pid) : (uint32_t)sysfs.num_gpus;
+	process.state.num_bos = sysfs.has_vram;
 	return check_vms_early(&process);
 }
 
@@ -130,13 +130,15 @@ static int check_bos(const struct dumped_process *process)
 
 static int check_contexts(const struct dumped_process *process)
 {
-	int ret = kfd_process_has_contexts(process->pid);
+	struct kfd_sysfs sysfs = { 0 };
+	int ret = kfd_process_read_sysfs(process->pid, &sysfs);
 
-	if (ret < 0)
+	/* A pid namespace of CRIU's hides the directory under another pid. */
+	if (ret < 0 && ret != -ENOENT)
 		return log_error(ret, "process %d: cannot list its KFD contexts", process->pid);
-	return ret ? preflight_refuse(process->session, DUMP_HAS_CONTEXTS,
-				      "process %d:", process->pid)
-		   : 0;
+	return sysfs.has_contexts ? preflight_refuse(process->session, DUMP_HAS_CONTEXTS,
+						     "process %d:", process->pid)
+				  : 0;
 }
 
 int preflight_process_check(const struct dumped_process *process)
