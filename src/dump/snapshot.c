@@ -187,11 +187,6 @@ static int check_state(struct dumped_process *process)
 	return ret < 0 ? ret : preflight_process_check_precision(process);
 }
 
-static int check_sharing(struct dumped_process *process)
-{
-	return shared_bos_check(process);
-}
-
 static int check_mappings(struct dumped_process *process)
 {
 	int ret = 0;
@@ -276,14 +271,15 @@ static int check_gem_handles(struct dumped_process *process)
 
 static int check_process(struct dumped_process *process)
 {
-	static int (*const rules[])(struct dumped_process * process) = {
-		check_state, check_sharing, note_gpus, check_gem_handles, check_mappings,
-	};
-	int ret = 0;
+	int ret = check_state(process);
 
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(rules); i++)
-		ret = rules[i](process);
-	return ret;
+	if (!ret)
+		ret = shared_bos_check(process);
+	if (!ret)
+		ret = note_gpus(process);
+	if (!ret)
+		ret = check_gem_handles(process);
+	return ret < 0 ? ret : check_mappings(process);
 }
 
 static int check_all(struct dump_session *session)

@@ -108,24 +108,8 @@ void restore_done(struct restore_session *session)
 	*task = (struct restored_task){ 0 };
 }
 
-static void finish_restore(struct restore *restore)
+static int restore_hsakmt_shm(const CriuKfd *kfd)
 {
-	kfd_state_done(&restore->state);
-}
-
-static int check_contents(struct restore *restore)
-{
-	return fill_check(restore->task);
-}
-
-static int check_queues(struct restore *restore)
-{
-	return queue_check_task(restore->task, restore->fd, restore->session->options->force);
-}
-
-static int restore_hsakmt_shm(struct restore *restore)
-{
-	const CriuKfd *kfd = restore->task->kfd;
 	const struct hsakmt_shm shared = {
 		.size = kfd->shared_mem_size,
 		.magic = kfd->shared_mem_magic,
@@ -150,17 +134,10 @@ static int keep_kfd(struct restore *restore)
 }
 
 /* From here on, an unfinished task must not run. */
-static int register_task(struct restore *restore)
+static int register_task(struct restore_session *session)
 {
-	struct restore_session *session = restore->session;
-
 	restore_shared_set_phase(session->shared, session->task.vpid, PHASE_IN_PROGRESS);
 	return restore_guard_register(session->guard);
-}
-
-static int await_share_handles(struct restore *restore)
-{
-	return share_handles_await(restore->session, restore->fd);
 }
 
 static int alloc_state(struct restore *restore)
@@ -208,7 +185,7 @@ static int fill_in_devices(struct restore *restore)
 	return 0;
 }
 
-static int fill_in_bos(struct restore *restore)
+static void fill_in_bos(struct restore *restore)
 {
 	for (uint32_t i = 0; i < restore->state.num_bos; i++) {
 		const KfdBoEntry *entry = restore->task->kfd->bo_entries[i];
@@ -222,7 +199,6 @@ static int fill_in_bos(struct restore *restore)
 			.dmabuf_fd = KFD_INVALID_FD,
 		};
 	}
-	return 0;
 }
 
 /* The driver keeps the render nodes of extra GPUs open itself. check_ids() still needs their ids.
@@ -326,28 +302,6 @@ static int note_mappings(struct restore *restore)
 	return ret < 0 ? log_error(ret, "kfd %d: cannot record its mappings", task->kfd_id) : 0;
 }
 
-static int note_user_memory(struct restore *restore)
-{
-	const struct kfd_priv priv = image_priv_of(restore->task->kfd);
-
-	return user_memory_note(restore->session, &priv, &restore->state);
-}
-
-static int import_bos(struct restore *restore)
-{
-	return imports_restore(restore->session, restore->fd, &restore->state);
-}
-
-static int make_gem_handles(struct restore *restore)
-{
-	return gem_handles_restore(restore->session, &restore->state);
-}
-
-static int close_unneeded_files(struct restore *restore)
-{
-	return gpu_files_close_unneeded(restore->task);
-}
-
 static int load_contents(struct restore *restore)
 {
 	struct restore_session *session = restore->session;
@@ -360,42 +314,72 @@ static int load_contents(struct restore *restore)
 	return 0;
 }
 
+/* What a restore can refuse, and what it needs, before the task has KFD state. */
+static int prepare(struct restore *restore)
+{
+	struct restore_session *session = restore->session;
+	int ret = fill_check(restore->task);
+
+	if (!ret)
+		ret = queue_check_task(restore->task, restore->fd, session->options->force);
+	if (!ret)
+		ret = restore_hsakmt_shm(restore->task->kfd);
+	if (!ret)
+		ret = keep_kfd(restore);
+	if (!ret)
+		ret = share_handles_await(session, restore->fd);
+	if (!ret)
+		ret = alloc_state(restore);
+	if (!ret)
+		fill_in_bos(restore);
+	return ret;
+}
+
+/* What the driver's RESTORE leaves to the plugin. */
+static int complete(struct restore *restore)
+{
+	struct restore_session *session = restore->session;
+	const struct kfd_priv priv = image_priv_of(restore->task->kfd);
+	int ret = check_ids(restore);
+
+	if (!ret)
+		ret = note_mappings(restore);
+	if (!ret)
+		ret = imports_restore(session, restore->fd, &restore->state);
+	if (!ret)
+		ret = gem_handles_restore(session, &restore->state);
+	if (!ret)
+		ret = user_memory_note(session, &priv, &restore->state);
+	if (!ret)
+		ret = gpu_files_close_unneeded(restore->task);
+	return ret < 0 ? ret : load_contents(restore);
+}
+
+static int restore_state(struct restore *restore)
+{
+	int ret = prepare(restore);
+
+	/* From here on the task has KFD state. If a later step fails, resume_task() kills all
+	 * tasks. */
+	if (!ret)
+		ret = register_task(restore->session);
+	if (!ret)
+		ret = fill_in_devices(restore);
+	if (!ret)
+		ret = rebuild(restore);
+	return ret < 0 ? ret : complete(restore);
+}
+
 static int restore_kfd_state(struct restore_session *session, int fd)
 {
-	static int (*const steps[])(struct restore * restore) = {
-		check_contents,
-		check_queues,
-		restore_hsakmt_shm,
-		keep_kfd,
-		await_share_handles,
-		alloc_state,
-		fill_in_bos,
-		/* From here on the task has KFD state. If a later step fails, resume_task() kills
-		 * all tasks. */
-		register_task,
-		fill_in_devices,
-		rebuild,
-		check_ids,
-		note_mappings,
-		import_bos,
-		make_gem_handles,
-		note_user_memory,
-		close_unneeded_files,
-		load_contents,
-	};
-	_cleanup_(finish_restore) struct restore restore = {
-		.session = session,
-		.task = &session->task,
-		.fd = fd,
-	};
-	int ret = 0;
+	struct restore restore = { .session = session, .task = &session->task, .fd = fd };
+	int ret = restore_state(&restore);
 
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(steps); i++)
-		ret = steps[i](&restore);
 	if (!ret)
 		log_info("kfd %d: restored process %d: %u GPUs, %u BOs, %u objects",
 			 session->task.kfd_id, session->task.vpid, restore.state.num_devices,
 			 restore.state.num_bos, restore.state.num_objects);
+	kfd_state_done(&restore.state);
 	return ret;
 }
 
