@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The emulated GPU of the virtual machine: build/gpu/amdgpu-device, and build/gpu/make-firmware.
+# The emulated GPU of the virtual machine: build/gpu/amdgpu-device, build/gpu/make-firmware, and build/gpu/gfx90a.co
+# with kernels that run on it.
 GPU := $(BUILD)/gpu
 
 # Names of registers, packets and tables come from the kernel's source package. LINUX=DIR: another tree.
@@ -20,7 +21,12 @@ GPU_MODEL    := $(patsubst test/gpu/%.c,$(GPU)/%.o,$(filter-out test/gpu/main.c 
 		$(GPU_GCN)
 vpath %.c test/gpu test/gpu/gcn
 
-gpu: $(GPU)/amdgpu-device $(GPU)/make-firmware
+gpu: $(GPU)/amdgpu-device $(GPU)/make-firmware $(GPU)/gfx90a.co
+
+# As make-listing does.
+$(GPU)/gfx90a.co: test/data/kernels/gfx90a.cl
+	@mkdir -p $(@D)
+	$(Q)clang -x cl -cl-std=CL2.0 -Xclang -finclude-default-header -target amdgcn-amd-amdhsa -mcpu=gfx90a -nogpulib -O2 -o $@ $<
 
 $(GPU)/amdgpu-device: $(GPU)/main.o $(GPU_MODEL)
 	$(call SHOW,LD)

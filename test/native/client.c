@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "client_kernel.h"
 #include "client_vmem.h"
 #include "raw_aql.h"
 #include "raw_gem.h"
@@ -148,7 +147,6 @@ static uint32_t flags_of(char kind)
 	case 'G':
 	case 'Q':
 	case 'P':
-	case 'K':
 	case 'W':
 	case 'E':
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_GTT;
@@ -349,9 +347,6 @@ static int make_queues(struct client *client, const struct workload *workload)
 					 waves_size);
 		if (bo->kind == 'P')
 			ret = make_copy_queue(client, &client->process.gpu[bo->gpu], address);
-		if (bo->kind == 'K')
-			ret = client_kernel_start(&client->process, &client->process.gpu[bo->gpu],
-						  address, waves, waves_size);
 		address = workload_next_address(address, bo);
 	}
 	return ret;

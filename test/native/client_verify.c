@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Verifies every byte of the buffers that this process has in the simulator. */
 #include "client.h"
-#include "client_kernel.h"
 #include "client_vmem.h"
 
 #include <errno.h>
@@ -191,8 +190,6 @@ static int verify_all(const struct workload *workload, const struct place *place
 			ret = verify_bo(workload, i, &places[at]);
 		if (!ret && workload->bos[i].kind == 'B')
 			ret = client_vmem_verify(workload, i, address);
-		if (!ret && workload->bos[i].kind == 'K')
-			ret = client_kernel_finish(address);
 		address = workload_next_address(address, &workload->bos[i]);
 	}
 	return ret;

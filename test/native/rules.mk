@@ -53,12 +53,11 @@ $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h) 
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl -lm
 
 # The simulator by itself, under libdrm and under plain ioctls.
-$(NATIVE)/test_%: test/native/test_%.c test/native/sim_test.h test/native/aql_machine.h \
-		test/sim/native/amdgpu_sim.h \
+$(NATIVE)/test_%: test/native/test_%.c test/native/sim_test.h test/sim/native/amdgpu_sim.h \
 		$(wildcard test/lib/raw_* test/lib/tests.*) $(SIM)/amdgpu_sim.a
 	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
 	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native -Itest/lib -I$(@D)/include $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) \
-		-rdynamic -o $@ $< $(addprefix test/lib/,tests.c raw_kfd.c raw_aql.c) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
+		-rdynamic -o $@ $< $(addprefix test/lib/,tests.c raw_kfd.c) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
 		-ldrm_amdgpu -ldrm -lcmocka -ldl -lm
 
 # With a recipe, make looks at the archive again after it was made.
@@ -67,25 +66,13 @@ $(SIM)/amdgpu_sim.a: sim ;
 sim:
 	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
 
-native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/before $(NATIVE)/rocr_copy $(NATIVE)/rocr_kernel $(NATIVE)/gfx90a.co $(NATIVE)/gfx908.co $(SIM_TESTS) $(NATIVE)/contract $(CRIUS)
+native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/before $(SIM_TESTS) $(NATIVE)/contract $(CRIUS)
 native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(SIM_TESTS) $(NATIVE)/contract $(CRIUS)
 native-valgrind: native-linked $(NATIVE)/pidfd.so
 
-$(NATIVE)/rocr_%: test/native/rocr/%.c test/native/rocr/say.c test/lib/rocr.c test/lib/rocr.h
-	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(CFLAGS) -Itest/lib -o $@ $(filter %.c,$^) -lhsa-runtime64 -lm
-
-# As make-listing does, for the simulated GPU and for another one.
-$(NATIVE)/gfx%.co: test/data/kernels/gfx90a.cl
-	@mkdir -p $(@D)
-	clang -x cl -cl-std=CL2.0 -Xclang -finclude-default-header -target amdgcn-amd-amdhsa -mcpu=gfx$* -nogpulib -O2 -o $@ $<
-
-# Stock ROCm programs on the simulated GPUs of all machines, then with dumps and restores on the true drivers; the first
-# run builds roots with ROCm.
+# Stock ROCm programs with dumps and restores on the true drivers; the first run builds roots with ROCm.
 check-rocm:
 	@test/setup
-	@$(MAKE) native
-	@test/native/rocm $(notdir $(wildcard test/data/machines/*))
 	@test/vm/run -R -k 6.1 -k 6.12 -k 7.2
 
 .PHONY: check-rocm sim native native-linked native-valgrind

@@ -86,7 +86,7 @@ static int add_bo(struct workload *workload, struct workload_bo bo)
 /* Doorbells, registers and buffers of queues have a fixed size. */
 static uint64_t size_of(const struct workload *workload, char kind, uint64_t size)
 {
-	return strchr("DMQPKWSE", kind) ? size : scaled(workload, size);
+	return strchr("DMQPWSE", kind) ? size : scaled(workload, size);
 }
 
 static int add_item(struct workload *workload, const char *item)
@@ -102,7 +102,7 @@ static int add_item(struct workload *workload, const char *item)
 		return complain(item, "has a range without an end");
 	if (*text == ':' && text[1])
 		kind = text[1], text += 2;
-	if (*text || !strchr("VCGHNBUDMQPKWSE", kind) || count > COUNT_MAX || !low || high < low)
+	if (*text || !strchr("VCGHNBUDMQPWSE", kind) || count > COUNT_MAX || !low || high < low)
 		return complain(item, "is not understood");
 	count = count * workload->count_times / workload->count_by;
 	count = count ? count : 1;
@@ -251,7 +251,7 @@ static int parse_items(struct workload *workload, const char *text)
 /* The driver writes to this buffer, so it holds no pattern. */
 static bool is_for_driver(const struct workload_bo *bo)
 {
-	return strchr("QPKWSE", bo->kind) != NULL;
+	return strchr("QPWSE", bo->kind) != NULL;
 }
 
 /* Repeats the items of one GPU on each GPU, after parsing has read all settings. */
@@ -271,8 +271,7 @@ static int spread(struct workload *workload)
 			bo->written = bo->size;
 		if (is_for_driver(bo))
 			bo->written = 0;
-		bo->mapped = !workload_has_content(bo) || bo->kind == 'K';
-		workload->kernels |= bo->kind == 'K';
+		bo->mapped = !workload_has_content(bo);
 		if (!bo->mapped && !is_for_driver(bo))
 			bo->mapped = mapped++ < workload->map;
 	}
@@ -404,10 +403,9 @@ bool workload_has_content(const struct workload_bo *bo)
 
 bool workload_has_pattern(const struct workload *workload, size_t index)
 {
-	char kind = workload->bos[index].kind;
+	const struct workload_bo *bo = &workload->bos[index];
 
-	return workload_has_content(&workload->bos[index]) && kind != 'E' && kind != 'K' &&
-	       !(kind == 'W' && workload->kernels);
+	return workload_has_content(bo) && bo->kind != 'E';
 }
 
 uint64_t workload_content_bytes(const struct workload *workload)

@@ -21,7 +21,6 @@
  *	S	the same in an SVM range, which is no buffer
  *	Q	a page for a compute queue, which runs nothing; needs a W or S before it
  *	P	a page for a copy engine's queue, which runs nothing
- *	K	a page for a compute queue whose kernel stays in its loop; needs a W or S of its own
  *	E	the page of signal events, 32K or more; without it the kernel makes one
  *
  * Settings follow or precede. They have numbers, and a flag is 1.
@@ -106,7 +105,6 @@ struct workload {
 	bool both;  /* the GPU of a shared buffer maps imports for another one, too */
 	bool xnack;
 	bool verify;
-	bool kernels; /* run, so that they write to where waves are saved */
 	bool settled; /* used while parsing: all settings are known */
 };
 

@@ -52,7 +52,7 @@ $(BUILD)/unit/test_foresee: $(BUILD)/tools/foresee.o $(BUILD)/tools/survey.o
 # Contents are copied by the simulated GPUs.
 SIM_UNITS   := $(addprefix $(BUILD)/unit/,test_content test_content_checksum test_content_io test_content_threads \
 		test_content_nearby test_content_stream test_content_tmpfs test_content_upload)
-SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch] test/gpu/gcn/*.[ch])
+SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch])
 
 $(BUILD)/unit/test_content: WRAPS := -Wl,--wrap=stat
 $(BUILD)/unit/test_await: LIBS += -Wl,--wrap=proc_is_missing -Wl,--wrap=host_is_streaming

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Kernels for the simulated GPU: what clang makes of them is in gfx90a.txt, see make-listing.
+// Kernels for the emulated GPU: what clang makes of them is in gfx90a.txt, see make-listing.
 #define GLOBAL_ID(dim) (__builtin_amdgcn_workgroup_id_##dim() * 64 + __builtin_amdgcn_workitem_id_##dim())
 
 kernel void add(global uint *sum, const global uint *a, const global uint *b, uint n)

@@ -63,7 +63,6 @@ static void fill_mqd(const struct sim_queue *queue, void *at)
 		.wptr = queue->wptr,
 		.ring_addr = queue->ring_addr,
 		.ring_size = queue->ring_size,
-		.saved = queue->saved,
 	};
 
 	memcpy(at, &mqd, sizeof(mqd));
@@ -101,7 +100,6 @@ void sim_queue_save(const struct sim_queue *queue, struct sim_priv_queue *record
 
 	fill_queue(queue, record);
 	fill_mqd(queue, mqd);
-	/* kernels here run on the first XCC */
 	if (queue->ctl_stack)
 		memcpy(mqd + record->mqd_size, queue->ctl_stack,
 		       min(record->ctl_stack_size, queue->ctl_stack_size));

@@ -373,7 +373,6 @@ static void rebuild_queue(const struct sim_priv_queue *record, const struct sim_
 	queue->gws = record->gws != 0;
 	queue->rptr = mqd->rptr;
 	queue->wptr = mqd->wptr;
-	queue->saved = mqd->saved != 0;
 	queue->restored = true;
 }
 

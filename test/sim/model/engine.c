@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Runs user-mode queues in turn: reads doorbells, runs the packets of SDMA queues (sdma.c) and AQL
- * queues (aql.c), moves read pointers, and does not run evicted queues. It holds one lock during a
- * turn, so an eviction finds each queue between two packets, or a kernel between two instructions.
- */
-#include "aql.h"
+/* Runs user-mode SDMA queues in turn: reads doorbells, runs the packets (sdma.c), moves read
+ * pointers, and does not run evicted queues. Of a compute queue it checks the pointers. It holds
+ * one lock during a turn, so an eviction finds each queue between two packets. */
 #include "process.h"
 #include "sdma.h"
 
 /* What a queue may do in a turn. */
 #define PACKETS_PER_TURN 64u
 #define BYTES_PER_TURN   (1ull << 20)
-#define STEPS_PER_TURN   512u /* instructions of kernels */
 
 static u64 *doorbell_of(const struct sim_queue *queue)
 {
@@ -19,18 +16,8 @@ static u64 *doorbell_of(const struct sim_queue *queue)
 	return (u64 *)(page + queue->doorbell_id * 8 % SIM_PAGE_SIZE);
 }
 
-static bool is_aql(const struct sim_queue *queue)
-{
-	return queue->type == SIM_QUEUE_COMPUTE && queue->format == SIM_QUEUE_FORMAT_AQL;
-}
-
-/* The value for an SDMA queue. For an AQL queue each ring counts, whatever its value: the first one
- * is 0, and threads that share a queue ring in any order. */
 static u64 read_doorbell(const struct sim_queue *queue)
 {
-	if (is_aql(queue))
-		return __atomic_exchange_n(doorbell_of(queue), SIM_DOORBELL_SILENT,
-					   __ATOMIC_ACQ_REL);
 	return __atomic_load_n(doorbell_of(queue), __ATOMIC_ACQUIRE);
 }
 
@@ -91,26 +78,7 @@ static int put_on_hardware(struct sim_queue *queue, const struct sim_client *cli
 	if (ret < 0)
 		return ret;
 	queue->reload = false;
-	return sim_aql_load(queue, client);
-}
-
-/* The hardware drops the doorbell's value and takes the write index from memory, in slots
- * (DOORBELL_BIF_DROP and SLOT_BASED_WPTR, kfd_mqd_manager_v9.c: update_mqd(), Linux 6.12). Programs
- * may reserve more packets than the ring has. */
-static int update_write_index(struct sim_queue *queue, const struct sim_client *client)
-{
-	int ret = 0;
-
-	if (queue->reload)
-		ret = put_on_hardware(queue, client);
-	else if (read_doorbell(queue) != SIM_DOORBELL_SILENT)
-		ret = read_pointer(client, queue->wptr_addr, &queue->wptr);
-	if (ret < 0 || (s64)(queue->wptr - queue->rptr) >= 0)
-		return ret;
-	sim_violation(client->sim,
-		      "%s: write index %" SIM_PRIu64 " is before read index %" SIM_PRIu64,
-		      queue->who, queue->wptr, queue->rptr);
-	return -EINVAL;
+	return 0;
 }
 
 /* Reads the doorbell, and checks that the pointers make sense. */
@@ -190,7 +158,7 @@ static int run_packet(struct sim_queue *queue, const struct sim_client *client, 
 
 /* What has been done in a turn. */
 struct turn {
-	u32 packets, steps;
+	u32 packets;
 	u64 bytes;
 };
 
@@ -211,20 +179,9 @@ static int run_copies(struct sim_queue *queue, const struct sim_client *client, 
 	return ret;
 }
 
-static int run_aql(struct sim_queue *queue, const struct sim_client *client, struct turn *turn)
+static bool is_compute(const struct sim_queue *queue)
 {
-	u32 left = STEPS_PER_TURN;
-	int ret;
-
-	ret = update_write_index(queue, client);
-	while (ret >= 0 && queue->rptr != queue->wptr && left && turn->packets < PACKETS_PER_TURN) {
-		ret = sim_aql_run_packet(queue, client, &left);
-		if (ret <= 0)
-			break;
-		turn->packets++;
-	}
-	turn->steps = STEPS_PER_TURN - left;
-	return ret;
+	return queue->type == SIM_QUEUE_COMPUTE;
 }
 
 /* Has it done anything? */
@@ -232,20 +189,21 @@ static bool run_queue(struct sim_queue *queue)
 {
 	struct sim_client client = client_of(queue);
 	struct turn turn = { .packets = 0 };
-	int ret =
-		is_aql(queue) ? run_aql(queue, &client, &turn) : run_copies(queue, &client, &turn);
+	int ret = is_compute(queue) ? put_on_hardware(queue, &client)
+				    : run_copies(queue, &client, &turn);
 
 	if (ret < 0 && ret != -ESRCH)
 		hang(queue);
 	sim_count(client.sim, SIM_COUNT_PACKETS, turn.packets);
 	sim_count(client.sim, SIM_COUNT_QUEUE_BYTES, (s64)turn.bytes);
-	return turn.packets || turn.steps;
+	return turn.packets;
 }
 
 static bool may_run(struct sim_queue *queue)
 {
-	if ((queue->type == SIM_QUEUE_COMPUTE && !is_aql(queue)) || queue->hung ||
-	    !sim_queue_is_active(queue) || queue->pdd->process->mm_gone)
+	if (queue->hung || !sim_queue_is_active(queue) || queue->pdd->process->mm_gone)
+		return false;
+	if (is_compute(queue) && !queue->reload)
 		return false;
 	if (!queue->not_before_ns)
 		return true;
@@ -298,15 +256,8 @@ void sim_engine_kick(struct sim *sim)
 
 void sim_engine_unmap(struct sim_queue *queue)
 {
-	struct sim_client client = client_of(queue);
-	int ret;
-
-	if (queue->pdd->process->mm_gone)
-		return;
-	ret = sim_aql_save(queue, &client);
-	if (ret < 0 && ret != -ESRCH)
-		hang(queue);
-	queue->reload = true;
+	if (!queue->pdd->process->mm_gone)
+		queue->reload = true;
 }
 
 void sim_engine_evict(struct sim_pdd *pdd)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* User-mode queues: creation, changes and removal, with their numbers and doorbells. engine.c runs
  * them. */
-#include "aql.h"
 #include "process.h"
 
 #define QUEUES_PER_PDD     127u
@@ -173,14 +172,12 @@ static void give_engine(struct sim_queue *queue)
 }
 
 /* A doorbell is heard whatever is written to it; here a value is heard that was not there before.
- * So what an earlier queue was rung with must go. An SDMA queue is never rung with 0, a compute
- * queue is. */
+ * So what an earlier queue was rung with must go. An SDMA queue is never rung with 0. */
 static void silence(const struct sim_queue *queue)
 {
 	u8 *page = queue->pdd->doorbells[queue->doorbell_id * 8 / SIM_PAGE_SIZE];
 
-	__atomic_store_n((u64 *)(page + queue->doorbell_id * 8 % SIM_PAGE_SIZE),
-			 queue->type == SIM_QUEUE_COMPUTE ? SIM_DOORBELL_SILENT : 0,
+	__atomic_store_n((u64 *)(page + queue->doorbell_id * 8 % SIM_PAGE_SIZE), 0,
 			 __ATOMIC_RELEASE);
 }
 
@@ -343,7 +340,6 @@ void sim_queue_remove(struct sim_queue *queue)
 	(void)sim_ids_remove(&pdd->process->queues, queue->id);
 	pdd->num_queues--;
 	sim_count(sim, SIM_COUNT_QUEUES, -1);
-	sim_gcn_kernel_done(&queue->kernel);
 	queue_free(queue);
 }
 

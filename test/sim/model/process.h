@@ -6,7 +6,6 @@
 #define SIM_PROCESS_H
 
 #include "abi_kfd.h"
-#include "gcn_kernel.h"
 #include "ids.h"
 #include "render.h"
 
@@ -78,19 +77,16 @@ struct sim_queue {
 	u32 sdma_id;
 	bool gws;
 
-	u64 rptr, wptr; /* growing: bytes, for AQL packets */
+	u64 rptr, wptr; /* growing bytes */
 	bool reload;    /* take the write pointer from memory first: the queue was put (back) on the
 			   hardware */
 	bool restored;  /* made by CRIU_OP, and has not run since */
 	bool hung;      /* had a bad packet or address */
 	u64 last_doorbell;
 	u64 not_before_ns;
-	u64 began;                    /* AQL: when the packet at rptr was begun, or 0 */
-	struct sim_gcn_kernel kernel; /* the one on the hardware */
-	bool saved;                   /* its kernel's waves are in the area at cwsr_addr */
-	void *ctl_stack;              /* ctl_stack_size bytes */
-	char who[40];                 /* for messages */
-	void *directory;              /* the front end's, in sysfs */
+	void *ctl_stack; /* ctl_stack_size bytes */
+	char who[40];    /* for messages */
+	void *directory; /* the front end's, in sysfs */
 };
 
 struct sim_process {
@@ -258,8 +254,6 @@ SIM_KFD_HANDLER(sim_kfd_alloc_queue_gws);
 #define SIM_QUEUE_SDMA_XGMI  4u
 #define SIM_QUEUE_FORMAT_PM4 0u
 #define SIM_QUEUE_FORMAT_AQL 1u
-/* What the engine writes to the doorbell of a compute queue when it has heard it. */
-#define SIM_DOORBELL_SILENT (~0ull)
 /* Numbers that a restored queue must get; ~0: whatever is free. */
 struct sim_queue_place {
 	u32 id, sdma_id, doorbell_id;
@@ -394,7 +388,6 @@ struct sim_priv_queue {
 #define SIM_MQD_KERNEL    0xc0000000u
 struct sim_mqd {
 	u64 magic, rptr, wptr, ring_addr, ring_size;
-	u64 saved; /* the waves of a kernel, as the control stack behind the MQD says */
 };
 struct sim_priv_event {
 	u32 object_type, pad;

@@ -12,12 +12,9 @@ enum {
 	OP_POLL_REGMEM = 8,
 	OP_ATOMIC = 10,
 	OP_CONST_FILL = 11,
-	OP_TIMESTAMP = 13,
 };
 
 #define COPY_DWORDS  7u
-#define RECT_DWORDS  13u
-#define SUB_OP_RECT  4u
 #define COUNT_BITS   0x3fffffu
 #define ATOMIC_ADD32 15u
 #define ATOMIC_ADD64 47u
@@ -114,68 +111,9 @@ static int run_nop(const struct sim_client *client, const struct sim_sdma_head *
 	return nop_length(head->dwords[0], head->available, &result->length);
 }
 
-/* A part of memory as a box of rows and slices: its start, and the distances from row to row and
- * from slice to slice, in bytes. */
-struct box {
-	u64 addr, pitch, slice;
-};
-
-/* The five dwords of a box, in elements. Pitches are stored less one. */
-static struct box box_of(const u32 *dw, u32 shift)
-{
-	struct box box = {
-		.pitch = ((u64)(dw[3] >> 13) + 1) << shift,
-		.slice = ((u64)dw[4] + 1) << shift,
-	};
-
-	box.addr = join(dw) + ((u64)(dw[2] & 0x3fff) << shift) + (dw[2] >> 16) * box.pitch +
-		   (dw[3] & 0x7ff) * box.slice;
-	return box;
-}
-
-/* SDMA_PKT_COPY_LINEAR_SUBWIN of vega10_sdma_pkt_open.h (Linux 6.12): elements of 1 to 16 bytes,
- * no protected memory, no bytes swapped. */
-static int check_rect(const u32 *dw, u32 available)
-{
-	u32 shift = dw[0] >> 29, element = 1u << shift;
-
-	if (available < RECT_DWORDS || dw[0] & 0x1fff0000u || shift > 4)
-		return -EINVAL;
-	if (dw[3] & 0xc000c000u || dw[8] & 0xc000c000u || dw[4] & 0x1800 || dw[9] & 0x1800)
-		return -EINVAL;
-	if (dw[5] >> 28 || dw[10] >> 28 || dw[11] & 0xc000c000u || dw[12] & ~0x7ffu)
-		return -EINVAL;
-	return dw[1] % element || dw[6] % element ? -EINVAL : 0;
-}
-
-static int run_rect(const struct sim_client *client, const struct sim_sdma_head *head,
-		    struct sim_sdma_result *result)
-{
-	const u32 *dw = head->dwords;
-	u32 shift = dw[0] >> 29, y, z;
-	struct box from, to;
-	u64 row;
-	int ret = check_rect(dw, head->available);
-
-	if (ret < 0)
-		return ret;
-	from = box_of(dw + 1, shift);
-	to = box_of(dw + 6, shift);
-	row = ((u64)(dw[11] & 0x3fff) + 1) << shift;
-	for (z = 0; ret == 0 && z <= dw[12]; z++)
-		for (y = 0; ret == 0 && y <= dw[11] >> 16; y++)
-			ret = sim_client_copy(client, to.addr + z * to.slice + y * to.pitch,
-					      from.addr + z * from.slice + y * from.pitch, row);
-	result->length = RECT_DWORDS;
-	result->bytes = row * ((dw[11] >> 16) + 1) * (dw[12] + 1);
-	return ret;
-}
-
 static int run_queue_copy(const struct sim_client *client, const struct sim_sdma_head *head,
 			  struct sim_sdma_result *result)
 {
-	if (sub_op_of(head->dwords[0]) == SUB_OP_RECT)
-		return run_rect(client, head, result);
 	result->length = COPY_DWORDS;
 	if (check_copy(head->dwords, head->available) < 0)
 		return -EINVAL;
@@ -244,17 +182,6 @@ static bool poll_satisfied(u32 function, u32 value, u32 reference)
 	}
 }
 
-/* ROCr 5.2.3 puts this packet before each copy on gfx9 (hdp_flush_cmd in its sdma_registers.h). It
- * flushes the host's writes to VRAM, which are in place at once here. Other polls of registers are
- * malformed. */
-static bool is_hdp_flush(const struct sim_sdma_head *head)
-{
-	const u32 *dw = head->dwords;
-
-	return head->available >= 6 && dw[0] == OP_POLL_REGMEM && !dw[1] && dw[2] == 1u << 31 &&
-	       !dw[3] && !dw[4] && !dw[5];
-}
-
 static int run_poll(const struct sim_client *client, const struct sim_sdma_head *head,
 		    struct sim_sdma_result *result)
 {
@@ -264,8 +191,6 @@ static int run_poll(const struct sim_client *client, const struct sim_sdma_head 
 	int ret;
 
 	result->length = 6;
-	if (is_hdp_flush(head))
-		return 0;
 	if (head->available < 6 || (dw[0] & 0x0fffff00u) || !(dw[0] >> 31) || function == 7 ||
 	    dw[1] & 3)
 		return -EINVAL;
@@ -310,25 +235,13 @@ static int run_fill(const struct sim_client *client, const struct sim_sdma_head 
 	return sim_client_fill(client, join(dw + 1), dw[3], size);
 }
 
-static int run_timestamp(const struct sim_client *client, const struct sim_sdma_head *head,
-			 struct sim_sdma_result *result)
-{
-	const u32 *dw = head->dwords;
-	u64 now = sim_gpu_clock();
-
-	if (head->available < 3 || dw[0] != (OP_TIMESTAMP | 2u << 8) || dw[1] & 31)
-		return -EINVAL;
-	result->length = 3;
-	return sim_client_write(client, join(dw + 1), &now, sizeof(now));
-}
-
 typedef int (*packet_function)(const struct sim_client *client, const struct sim_sdma_head *head,
 			       struct sim_sdma_result *result);
 
 static const packet_function functions[] = {
 	[OP_NOP] = run_nop,       [OP_COPY] = run_queue_copy, [OP_WRITE] = run_write,
 	[OP_FENCE] = run_fence,   [OP_TRAP] = run_trap,       [OP_POLL_REGMEM] = run_poll,
-	[OP_ATOMIC] = run_atomic, [OP_CONST_FILL] = run_fill, [OP_TIMESTAMP] = run_timestamp,
+	[OP_ATOMIC] = run_atomic, [OP_CONST_FILL] = run_fill,
 };
 
 int sim_sdma_run_packet(const struct sim_client *client, const struct sim_sdma_head *head,

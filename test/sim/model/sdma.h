@@ -9,7 +9,7 @@
 #define SIM_SDMA_IB_ALIGNMENT  256u
 #define SIM_SDMA_IB_PAD_DWORDS 8u
 #define SIM_SDMA_IB_MAX_BYTES  (1u << 20)
-#define SIM_SDMA_HEAD_DWORDS   13u /* the longest packet without payload */
+#define SIM_SDMA_HEAD_DWORDS   8u /* the longest packet without payload */
 
 /* Checks a whole command buffer of @count dwords, then runs it. -EINVAL: it is malformed, and
  * nothing was copied. -EFAULT: an address was wrong, and everything before it is done. Each failure

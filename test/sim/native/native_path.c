@@ -13,12 +13,9 @@ static const char *const prefixes[] = {
 	"/dev/kfd",
 	"/dev/dri",
 	"/sys/bus/pci/devices",
-	"/sys/class/drm",
 	"/sys/class/kfd",
 	"/sys/devices/virtual/kfd",
-	"/sys/devices/system/node",
 	"/sys/module/amdgpu",
-	"/proc/modules",
 	"/proc/self/cgroup",
 };
 #define CHAR_DEVICES "/sys/dev/char/226:"
