@@ -10,41 +10,32 @@
 #include "kernels.h"
 
 struct rule {
-	const char *name;
+	const char *name, *file;
+	int line;
 	void (*run)(void);
-	/* The rule does what the simulators count as a violation. */
+	/* The rule does what the simulator counts as a violation. */
 	bool violates;
+	/* Hardware would stop, or do something else, and report no error. */
+	bool is_for_simulator;
+	struct rule *next;
 };
 
-struct subject {
-	const char *name;
-	const struct rule *rules; /* ends with an empty one */
-};
+/* Adds a rule to the list. Constructors call it, so before main(). */
+void rule_add(struct rule *rule);
 
-#define RULE(function)                     \
-	{                                  \
-#function, function, false \
-	}
-#define VIOLATION(function)               \
-	{                                 \
-#function, function, true \
-	}
+#define RULE_WITH(function, ...)                                              \
+	static void function(void);                                           \
+	static __attribute__((constructor)) void rule_add_##function(void)    \
+	{                                                                     \
+		static struct rule rule = { #function, __FILE__,    __LINE__, \
+					    function,  __VA_ARGS__, NULL };   \
+		rule_add(&rule);                                              \
+	}                                                                     \
+	static void function(void)
 
-extern const struct subject kfd_subject;
-extern const struct subject memory_subject;
-extern const struct subject share_subject;
-extern const struct subject event_subject;
-extern const struct subject queue_subject;
-extern const struct subject criu_subject;
-extern const struct subject ptrace_subject;
-extern const struct subject restore_subject;
-extern const struct subject ids_subject;
-extern const struct subject drm_subject;
-extern const struct subject cs_subject;
-extern const struct subject procfs_subject;
-extern const struct subject vmem_subject;
-/* Tried on the simulators only: what hardware would not refuse. */
-extern const struct subject strict_subject;
+#define RULE(function)           RULE_WITH(function, false, false)
+#define VIOLATION(function)      RULE_WITH(function, true, false)
+#define SIMULATOR_RULE(function) RULE_WITH(function, true, true)
 
 /* Notes why the rule fails, from whatever process of the rule, and ends the process. */
 void rule_fail(const char *file, int line, const char *format, ...)

@@ -43,7 +43,7 @@ static void owner_open(struct owner *owner)
 	EXPECT(raw_ioctl(owner->process.kfd, AMDKFD_IOC_CREATE_EVENT, &event), 0);
 }
 
-static void criu_process_info_counts_everything(void)
+RULE(criu_process_info_counts_everything)
 {
 	struct owner owner;
 	uint64_t least;
@@ -60,7 +60,7 @@ static void criu_process_info_counts_everything(void)
 	EXPECT(criu_unpause(owner.process.kfd), 0);
 }
 
-static void criu_process_info_of_a_process_that_holds_nothing(void)
+RULE(criu_process_info_of_a_process_that_holds_nothing)
 {
 	struct criu_image *image = criu_image_new();
 	struct raw_process process;
@@ -74,7 +74,7 @@ static void criu_process_info_of_a_process_that_holds_nothing(void)
 	EXPECT(criu_unpause(process.kfd), 0);
 }
 
-static void criu_states_are_those_of_the_table(void)
+RULE(criu_states_are_those_of_the_table)
 {
 	struct kfd_ioctl_criu_args args = { .op = 5 };
 	struct owner owner;
@@ -89,7 +89,7 @@ static void criu_states_are_those_of_the_table(void)
 	EXPECT(criu_checkpoint(owner.process.kfd, owner.image), -EINVAL);
 }
 
-static void criu_two_pauses_nest_or_do_not(void)
+RULE(criu_two_pauses_nest_or_do_not)
 {
 	struct owner owner;
 
@@ -117,7 +117,7 @@ static int checkpoint_with(struct owner *owner, struct kfd_ioctl_criu_args args)
 	return raw_ioctl(owner->process.kfd, AMDKFD_IOC_CRIU_OP, &args);
 }
 
-static void criu_checkpoint_wants_exact_counts_and_pointers(void)
+RULE(criu_checkpoint_wants_exact_counts_and_pointers)
 {
 	struct kfd_ioctl_criu_args good, args;
 	struct owner owner;
@@ -202,7 +202,7 @@ static void expect_dmabuf(struct owner *owner)
 	EXPECT(second.st_ino == first.st_ino, rule_kernel()->one_dmabuf);
 }
 
-static void criu_checkpoint_fills_buckets_and_gives_dmabufs(void)
+RULE(criu_checkpoint_fills_buckets_and_gives_dmabufs)
 {
 	struct owner owner;
 
@@ -215,7 +215,7 @@ static void criu_checkpoint_fills_buckets_and_gives_dmabufs(void)
 }
 
 /* ALLOC needs no address for a VRAM buffer that a program will export. */
-static void criu_buffers_without_an_address_count_or_not(void)
+RULE(criu_buffers_without_an_address_count_or_not)
 {
 	struct criu_image *image = criu_image_new();
 	struct raw_bo nowhere = { .size = 4096 };
@@ -228,7 +228,7 @@ static void criu_buffers_without_an_address_count_or_not(void)
 	EXPECT(criu_unpause(process.kfd), 0);
 }
 
-static void criu_resume_refuses_strangers(void)
+VIOLATION(criu_resume_refuses_strangers)
 {
 	struct raw_process process;
 
@@ -238,17 +238,3 @@ static void criu_resume_refuses_strangers(void)
 	/* A KFD process that was not restored. */
 	EXPECT(criu_resume(process.kfd, (uint32_t)getpid()), -EINVAL);
 }
-
-static const struct rule rules[] = {
-	RULE(criu_process_info_counts_everything),
-	RULE(criu_process_info_of_a_process_that_holds_nothing),
-	RULE(criu_states_are_those_of_the_table),
-	RULE(criu_two_pauses_nest_or_do_not),
-	RULE(criu_checkpoint_wants_exact_counts_and_pointers),
-	RULE(criu_checkpoint_fills_buckets_and_gives_dmabufs),
-	RULE(criu_buffers_without_an_address_count_or_not),
-	VIOLATION(criu_resume_refuses_strangers),
-	{ 0 },
-};
-
-const struct subject criu_subject = { "criu", rules };

@@ -43,7 +43,7 @@ static void scene_expect_nothing(struct scene *scene)
 		EXPECT(((unsigned char *)scene->to.cpu)[i], 0x42);
 }
 
-static void cs_good_copy_is_no_violation(void)
+RULE(cs_good_copy_is_no_violation)
 {
 	struct scene scene;
 
@@ -53,7 +53,7 @@ static void cs_good_copy_is_no_violation(void)
 	EXPECT(((unsigned char *)scene.to.cpu)[SCENE_BYTES - 1], 0x31);
 }
 
-static void cs_unknown_opcode_is_noticed(void)
+SIMULATOR_RULE(cs_unknown_opcode_is_noticed)
 {
 	struct scene scene;
 
@@ -62,7 +62,7 @@ static void cs_unknown_opcode_is_noticed(void)
 	scene_expect_nothing(&scene);
 }
 
-static void cs_unknown_sub_opcode_is_noticed(void)
+SIMULATOR_RULE(cs_unknown_sub_opcode_is_noticed)
 {
 	struct scene scene;
 
@@ -71,7 +71,7 @@ static void cs_unknown_sub_opcode_is_noticed(void)
 	scene_expect_nothing(&scene);
 }
 
-static void cs_one_byte_beyond_a_buffer_is_noticed(void)
+SIMULATOR_RULE(cs_one_byte_beyond_a_buffer_is_noticed)
 {
 	struct scene scene;
 
@@ -81,7 +81,7 @@ static void cs_one_byte_beyond_a_buffer_is_noticed(void)
 	(void)cs_run(&scene.gpu, &scene.job);
 }
 
-static void cs_count_beyond_the_limit_is_noticed(void)
+SIMULATOR_RULE(cs_count_beyond_the_limit_is_noticed)
 {
 	struct scene scene;
 
@@ -90,7 +90,7 @@ static void cs_count_beyond_the_limit_is_noticed(void)
 	(void)cs_run(&scene.gpu, &scene.job);
 }
 
-static void cs_unmapped_source_is_noticed(void)
+SIMULATOR_RULE(cs_unmapped_source_is_noticed)
 {
 	struct scene scene;
 
@@ -99,7 +99,7 @@ static void cs_unmapped_source_is_noticed(void)
 	scene_expect_nothing(&scene);
 }
 
-static void cs_unmapped_target_is_noticed(void)
+SIMULATOR_RULE(cs_unmapped_target_is_noticed)
 {
 	struct scene scene;
 
@@ -108,7 +108,7 @@ static void cs_unmapped_target_is_noticed(void)
 	scene_expect_nothing(&scene);
 }
 
-static void cs_buffer_missing_in_the_list_is_noticed(void)
+SIMULATOR_RULE(cs_buffer_missing_in_the_list_is_noticed)
 {
 	struct scene scene;
 
@@ -117,7 +117,7 @@ static void cs_buffer_missing_in_the_list_is_noticed(void)
 	scene_expect_nothing(&scene);
 }
 
-static void cs_unpadded_command_buffer_is_noticed(void)
+SIMULATOR_RULE(cs_unpadded_command_buffer_is_noticed)
 {
 	struct scene scene;
 
@@ -126,7 +126,7 @@ static void cs_unpadded_command_buffer_is_noticed(void)
 	scene_expect_nothing(&scene);
 }
 
-static void cs_truncated_packet_is_noticed(void)
+SIMULATOR_RULE(cs_truncated_packet_is_noticed)
 {
 	struct scene scene;
 
@@ -137,7 +137,7 @@ static void cs_truncated_packet_is_noticed(void)
 	scene_expect_nothing(&scene);
 }
 
-static void cs_ring_out_of_range_is_einval(void)
+RULE(cs_ring_out_of_range_is_einval)
 {
 	struct scene scene;
 
@@ -145,27 +145,3 @@ static void cs_ring_out_of_range_is_einval(void)
 	scene.job.ring = 2;
 	EXPECT(cs_run(&scene.gpu, &scene.job), -EINVAL);
 }
-
-static const struct rule rules[] = {
-	RULE(cs_good_copy_is_no_violation),
-	RULE(cs_ring_out_of_range_is_einval),
-	{ 0 },
-};
-
-const struct subject cs_subject = { "cs", rules };
-
-/* Hardware would stop, or do something else, and report no error. */
-static const struct rule strict_rules[] = {
-	VIOLATION(cs_unknown_opcode_is_noticed),
-	VIOLATION(cs_unknown_sub_opcode_is_noticed),
-	VIOLATION(cs_one_byte_beyond_a_buffer_is_noticed),
-	VIOLATION(cs_count_beyond_the_limit_is_noticed),
-	VIOLATION(cs_unmapped_source_is_noticed),
-	VIOLATION(cs_unmapped_target_is_noticed),
-	VIOLATION(cs_buffer_missing_in_the_list_is_noticed),
-	VIOLATION(cs_unpadded_command_buffer_is_noticed),
-	VIOLATION(cs_truncated_packet_is_noticed),
-	{ 0 },
-};
-
-const struct subject strict_subject = { "strict", strict_rules };

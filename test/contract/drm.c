@@ -17,7 +17,7 @@
 #include "cs_gpu.h"
 #include "raw_kfd.h"
 
-static void drm_every_gpu_has_a_device_handle_of_its_own(void)
+RULE(drm_every_gpu_has_a_device_handle_of_its_own)
 {
 	amdgpu_device_handle handles[RAW_GPUS], again;
 	struct raw_gpu gpus[RAW_GPUS];
@@ -38,7 +38,7 @@ static void drm_every_gpu_has_a_device_handle_of_its_own(void)
 	EXPECT_TRUE(again == handles[0]);
 }
 
-static void drm_dispatch_and_names_are_those_of_amdgpu(void)
+RULE(drm_dispatch_and_names_are_those_of_amdgpu)
 {
 	struct drm_version version = { 0 };
 	struct drm_gem_flink flink = { .handle = 1 };
@@ -67,7 +67,7 @@ static void drm_dispatch_and_names_are_those_of_amdgpu(void)
 	       -EACCES);
 }
 
-static void drm_engine_copies_to_the_byte_on_every_ring(void)
+RULE(drm_engine_copies_to_the_byte_on_every_ring)
 {
 	struct drm_amdgpu_info_hw_ip ip = { 0 };
 	struct amdgpu_gpu_info info;
@@ -149,7 +149,7 @@ static int send_fd(struct peer *peer, int fd)
 	return sendmsg(peer->socket, &message, 0) == 1 ? 0 : -errno;
 }
 
-static void drm_buffers_are_shared_with_another_process(void)
+RULE(drm_buffers_are_shared_with_another_process)
 {
 	struct stat first, second;
 	struct peer importer;
@@ -173,7 +173,7 @@ static void drm_buffers_are_shared_with_another_process(void)
 	EXPECT(((unsigned char *)bo.cpu)[32768], 0x77);
 }
 
-static void drm_user_memory_is_copied_and_not_exported(void)
+RULE(drm_user_memory_is_copied_and_not_exported)
 {
 	struct drm_amdgpu_gem_userptr args = { 0 };
 	struct cs_bo user, vram;
@@ -203,7 +203,7 @@ static void drm_user_memory_is_copied_and_not_exported(void)
 	EXPECT(raw_ioctl(gpu.fd, DRM_IOCTL_AMDGPU_GEM_USERPTR, &args), -EACCES);
 }
 
-static void drm_user_memory_must_be_private(void)
+RULE(drm_user_memory_must_be_private)
 {
 	struct cs_bo user;
 	struct cs_gpu gpu;
@@ -213,7 +213,7 @@ static void drm_user_memory_must_be_private(void)
 	EXPECT(cs_wrap_user(&gpu, memory, 65536, &user), -EPERM);
 }
 
-static void drm_addresses_are_checked(void)
+RULE(drm_addresses_are_checked)
 {
 	struct cs_gpu gpu;
 	struct cs_bo bo;
@@ -243,7 +243,7 @@ static int cpu_map(int fd, uint64_t offset, size_t size)
 	return 0;
 }
 
-static void drm_mmap_wants_the_right_file_and_offset(void)
+RULE(drm_mmap_wants_the_right_file_and_offset)
 {
 	union drm_amdgpu_gem_create create = {
 		.in = { .bo_size = 16384, .alignment = 4096, .domains = AMDGPU_GEM_DOMAIN_VRAM },
@@ -271,7 +271,7 @@ static void drm_mmap_wants_the_right_file_and_offset(void)
 	EXPECT(raw_ioctl(fd, DRM_IOCTL_GEM_CLOSE, &done), -EINVAL);
 }
 
-static void drm_prime_keeps_its_errors(void)
+RULE(drm_prime_keeps_its_errors)
 {
 	struct drm_prime_handle args = { .handle = 77, .flags = DRM_CLOEXEC };
 	struct raw_gpu gpus[RAW_GPUS];
@@ -287,18 +287,3 @@ static void drm_prime_keeps_its_errors(void)
 	args.fd = fd;
 	EXPECT(raw_ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args), -EINVAL);
 }
-
-static const struct rule rules[] = {
-	RULE(drm_every_gpu_has_a_device_handle_of_its_own),
-	RULE(drm_dispatch_and_names_are_those_of_amdgpu),
-	RULE(drm_engine_copies_to_the_byte_on_every_ring),
-	RULE(drm_buffers_are_shared_with_another_process),
-	RULE(drm_user_memory_is_copied_and_not_exported),
-	RULE(drm_user_memory_must_be_private),
-	RULE(drm_addresses_are_checked),
-	RULE(drm_mmap_wants_the_right_file_and_offset),
-	RULE(drm_prime_keeps_its_errors),
-	{ 0 },
-};
-
-const struct subject drm_subject = { "drm", rules };

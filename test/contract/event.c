@@ -75,7 +75,7 @@ static uint32_t open_with_event(struct raw_process *process, uint32_t auto_reset
 	return id;
 }
 
-static void event_ids_start_at_1_and_the_page_is_given_once(void)
+RULE(event_ids_start_at_1_and_the_page_is_given_once)
 {
 	struct raw_process process;
 	struct raw_bo page, small;
@@ -101,7 +101,7 @@ static void event_ids_start_at_1_and_the_page_is_given_once(void)
 	EXPECT(raw_free(&process, &page), -EPERM);
 }
 
-static void event_page_is_made_by_the_kernel_or_has_to_be_given(void)
+RULE(event_page_is_made_by_the_kernel_or_has_to_be_given)
 {
 	bool makes = rule_kernel()->event_page;
 	struct raw_bo view = { .size = RAW_DOORBELL_BYTES, .mmap_offset = 2ull << 62 };
@@ -114,7 +114,7 @@ static void event_page_is_made_by_the_kernel_or_has_to_be_given(void)
 	EXPECT(raw_mmap(process.kfd, &view), makes ? 0 : -EINVAL);
 }
 
-static void event_states_follow_set_reset_and_wait(void)
+RULE(event_states_follow_set_reset_and_wait)
 {
 	struct raw_process process;
 	uint32_t manual = open_with_event(&process, 0), automatic, memory, both[2];
@@ -149,7 +149,7 @@ static void wake_up(int signal)
 	(void)signal;
 }
 
-static void event_wait_is_interrupted_by_a_signal(void)
+RULE(event_wait_is_interrupted_by_a_signal)
 {
 	const struct itimerval soon = { .it_value = { .tv_usec = 50000 } };
 	struct raw_process process;
@@ -168,7 +168,7 @@ static void event_wait_is_interrupted_by_a_signal(void)
 	EXPECT_TRUE(args.timeout < 60000 && args.timeout > 0);
 }
 
-static void event_destroyed_is_gone(void)
+RULE(event_destroyed_is_gone)
 {
 	struct kfd_ioctl_destroy_event_args args = { 0 };
 	struct raw_process process;
@@ -181,14 +181,3 @@ static void event_destroyed_is_gone(void)
 	EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, 1, 0, &again), 0);
 	EXPECT(again, first);
 }
-
-static const struct rule rules[] = {
-	RULE(event_ids_start_at_1_and_the_page_is_given_once),
-	RULE(event_page_is_made_by_the_kernel_or_has_to_be_given),
-	RULE(event_states_follow_set_reset_and_wait),
-	RULE(event_wait_is_interrupted_by_a_signal),
-	RULE(event_destroyed_is_gone),
-	{ 0 },
-};
-
-const struct subject event_subject = { "event", rules };

@@ -52,7 +52,7 @@ static void become_foreign(struct raw_process *process)
 	EXPECT(criu_resume(process->kfd, (uint32_t)getpid()), 0);
 }
 
-static void ids_of_memory_are_those_the_process_knows(void)
+RULE(ids_of_memory_are_those_the_process_knows)
 {
 	struct kfd_process_device_apertures apertures[RAW_GPUS] = { 0 };
 	struct kfd_ioctl_get_process_apertures_new_args args = {
@@ -76,7 +76,7 @@ static void ids_of_memory_are_those_the_process_knows(void)
 	EXPECT(apertures[0].gpu_id, real);
 }
 
-static void ids_in_mmap_offsets_are_those_the_kernel_takes(void)
+RULE(ids_in_mmap_offsets_are_those_the_kernel_takes)
 {
 	struct kfd_ioctl_create_queue_args args = {
 		.gpu_id = FOREIGN_ID,
@@ -117,7 +117,7 @@ static void ids_in_mmap_offsets_are_those_the_kernel_takes(void)
 	EXPECT(raw_map_doorbell(&process, 3ull << 62 | right, &queue), 0);
 }
 
-static void ids_are_saved_by_a_second_dump(void)
+RULE(ids_are_saved_by_a_second_dump)
 {
 	struct criu_image *image = criu_image_new();
 	struct raw_process process;
@@ -134,12 +134,3 @@ static void ids_are_saved_by_a_second_dump(void)
 	EXPECT(image->bos[0].gpu_id, FOREIGN_ID);
 	EXPECT(criu_unpause(process.kfd), 0);
 }
-
-static const struct rule rules[] = {
-	RULE(ids_of_memory_are_those_the_process_knows),
-	RULE(ids_in_mmap_offsets_are_those_the_kernel_takes),
-	RULE(ids_are_saved_by_a_second_dump),
-	{ 0 },
-};
-
-const struct subject ids_subject = { "ids", rules };

@@ -36,7 +36,7 @@ static int criu_op(int kfd, uint32_t op)
 	return raw_ioctl(kfd, AMDKFD_IOC_CRIU_OP, &args);
 }
 
-static void kfd_version_is_at_least_1_8(void)
+RULE(kfd_version_is_at_least_1_8)
 {
 	struct kfd_ioctl_get_version_args args = { 0 };
 	struct raw_process process;
@@ -47,7 +47,7 @@ static void kfd_version_is_at_least_1_8(void)
 	EXPECT_TRUE(args.minor_version >= 8);
 }
 
-static void kfd_node_is_minor_0_of_its_own_class(void)
+RULE(kfd_node_is_minor_0_of_its_own_class)
 {
 	struct stat device;
 
@@ -58,7 +58,7 @@ static void kfd_node_is_minor_0_of_its_own_class(void)
 	EXPECT(access("/sys/devices/virtual/kfd/kfd/topology", F_OK), 0);
 }
 
-static void kfd_dispatches_by_number_and_any_size(void)
+RULE(kfd_dispatches_by_number_and_any_size)
 {
 	struct raw_process process;
 	char room[256] = { 0 };
@@ -76,7 +76,7 @@ static void kfd_dispatches_by_number_and_any_size(void)
 	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_CREATE_QUEUE, NULL), -EFAULT);
 }
 
-static void kfd_apertures_list_the_visible_gpus(void)
+RULE(kfd_apertures_list_the_visible_gpus)
 {
 	struct kfd_process_device_apertures apertures[RAW_GPUS] = { 0 };
 	struct kfd_ioctl_get_process_apertures_new_args args = { 0 };
@@ -108,7 +108,7 @@ static void child_is_refused(struct peer *peer)
 	EXPECT(get_version(inherited.kfd), -EBADF);
 }
 
-static void kfd_of_the_parent_is_ebadf_in_the_child(void)
+RULE(kfd_of_the_parent_is_ebadf_in_the_child)
 {
 	EXPECT(raw_open(&inherited), 0);
 	peer_run(child_is_refused);
@@ -123,7 +123,7 @@ static void child_without_capability(struct peer *peer)
 	EXPECT(criu_op(inherited.kfd, KFD_CRIU_OP_PROCESS_INFO), -EBADF);
 }
 
-static void kfd_errors_are_ebadf_then_eacces_then_efault(void)
+RULE(kfd_errors_are_ebadf_then_eacces_then_efault)
 {
 	EXPECT(raw_open(&inherited), 0);
 	peer_run(child_without_capability);
@@ -135,7 +135,7 @@ static void kfd_errors_are_ebadf_then_eacces_then_efault(void)
 	EXPECT(get_version(inherited.kfd), 0);
 }
 
-static void kfd_second_open_is_the_same_process(void)
+RULE(kfd_second_open_is_the_same_process)
 {
 	struct raw_process process;
 	struct raw_bo bo;
@@ -151,7 +151,7 @@ static void kfd_second_open_is_the_same_process(void)
 	EXPECT(raw_free(&process, &bo), 0);
 }
 
-static void kfd_acquire_vm_takes_one_file_per_gpu(void)
+RULE(kfd_acquire_vm_takes_one_file_per_gpu)
 {
 	struct raw_process process;
 	int first, second, kfd;
@@ -169,7 +169,7 @@ static void kfd_acquire_vm_takes_one_file_per_gpu(void)
 	EXPECT(raw_acquire(&process, process.gpu[0].gpu_id, second), -EBUSY);
 }
 
-static void kfd_mmap_refuses_wrong_offsets_and_sizes(void)
+RULE(kfd_mmap_refuses_wrong_offsets_and_sizes)
 {
 	struct raw_process process;
 	struct raw_bo bo = { .size = 4096 };
@@ -188,18 +188,3 @@ static void kfd_mmap_refuses_wrong_offsets_and_sizes(void)
 	bo.size = 65536;
 	EXPECT(raw_mmap(process.kfd, &bo), -EINVAL);
 }
-
-static const struct rule rules[] = {
-	RULE(kfd_version_is_at_least_1_8),
-	RULE(kfd_node_is_minor_0_of_its_own_class),
-	RULE(kfd_dispatches_by_number_and_any_size),
-	RULE(kfd_apertures_list_the_visible_gpus),
-	RULE(kfd_of_the_parent_is_ebadf_in_the_child),
-	RULE(kfd_errors_are_ebadf_then_eacces_then_efault),
-	RULE(kfd_second_open_is_the_same_process),
-	RULE(kfd_acquire_vm_takes_one_file_per_gpu),
-	RULE(kfd_mmap_refuses_wrong_offsets_and_sizes),
-	{ 0 },
-};
-
-const struct subject kfd_subject = { "kfd", rules };

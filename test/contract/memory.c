@@ -11,7 +11,7 @@
 #include "contract.h"
 #include "raw_kfd.h"
 
-static void memory_alloc_refuses_what_the_contract_lists(void)
+RULE(memory_alloc_refuses_what_the_contract_lists)
 {
 	struct raw_process process;
 	struct raw_bo bo;
@@ -38,7 +38,7 @@ static void memory_alloc_refuses_what_the_contract_lists(void)
 	EXPECT(raw_alloc(&process, id, RAW_USERPTR, 4096, user, &bo), 0);
 }
 
-static void memory_handles_are_gpu_id_and_lowest_free_number(void)
+RULE(memory_handles_are_gpu_id_and_lowest_free_number)
 {
 	struct raw_process process;
 	struct raw_bo bo[4];
@@ -56,7 +56,7 @@ static void memory_handles_are_gpu_id_and_lowest_free_number(void)
 	EXPECT(bo[1].handle, (uint64_t)id << 32 | 1);
 }
 
-static void memory_map_and_unmap_keep_their_errors(void)
+RULE(memory_map_and_unmap_keep_their_errors)
 {
 	struct kfd_ioctl_map_memory_to_gpu_args args = { 0 };
 	struct raw_process process;
@@ -89,7 +89,7 @@ static void memory_map_and_unmap_keep_their_errors(void)
 	EXPECT(raw_free(&process, &bo), 0);
 }
 
-static void memory_maps_to_several_gpus_and_counts(void)
+RULE(memory_maps_to_several_gpus_and_counts)
 {
 	struct kfd_ioctl_map_memory_to_gpu_args args = { 0 };
 	struct raw_process process;
@@ -113,7 +113,7 @@ static void memory_maps_to_several_gpus_and_counts(void)
 	EXPECT(args.n_success, process.gpus);
 }
 
-static void memory_is_mapped_by_the_file_that_knows_it_from_its_start(void)
+RULE(memory_is_mapped_by_the_file_that_knows_it_from_its_start)
 {
 	struct raw_process process;
 	struct raw_bo bo, wrong;
@@ -144,7 +144,7 @@ static void memory_is_mapped_by_the_file_that_knows_it_from_its_start(void)
 }
 
 /* A checkpoint must recognise these mappings and not read them. */
-static void memory_and_doorbell_mappings_have_device_flags(void)
+RULE(memory_and_doorbell_mappings_have_device_flags)
 {
 	struct raw_process process;
 	struct raw_queue queue;
@@ -178,7 +178,7 @@ static void memory_and_doorbell_mappings_have_device_flags(void)
 	EXPECT(found, 2);
 }
 
-static void memory_svm_ranges_keep_attributes_and_exclude_buffers(void)
+RULE(memory_svm_ranges_keep_attributes_and_exclude_buffers)
 {
 	struct kfd_ioctl_svm_attribute attrs[2] = { 0 };
 	struct raw_process process;
@@ -208,16 +208,3 @@ static void memory_svm_ranges_keep_attributes_and_exclude_buffers(void)
 	/* User memory and SVM exclude each other. */
 	EXPECT(raw_alloc(&process, id, RAW_USERPTR, 65536, memory, &bo), -EADDRINUSE);
 }
-
-static const struct rule rules[] = {
-	RULE(memory_alloc_refuses_what_the_contract_lists),
-	RULE(memory_handles_are_gpu_id_and_lowest_free_number),
-	RULE(memory_map_and_unmap_keep_their_errors),
-	RULE(memory_maps_to_several_gpus_and_counts),
-	RULE(memory_is_mapped_by_the_file_that_knows_it_from_its_start),
-	RULE(memory_svm_ranges_keep_attributes_and_exclude_buffers),
-	RULE(memory_and_doorbell_mappings_have_device_flags),
-	{ 0 },
-};
-
-const struct subject memory_subject = { "memory", rules };

@@ -50,7 +50,7 @@ static long long vram(const struct raw_process *process, const char *directory)
 	return read_number(file);
 }
 
-static void procfs_counts_vram_of_the_process(void)
+RULE(procfs_counts_vram_of_the_process)
 {
 	struct raw_process process;
 	struct raw_bo bo, gtt, import;
@@ -73,7 +73,7 @@ static void procfs_counts_vram_of_the_process(void)
 	EXPECT(vram(&process, ""), 0);
 }
 
-static void procfs_lists_queues(void)
+RULE(procfs_lists_queues)
 {
 	struct kfd_ioctl_destroy_queue_args destroy = { .queue_id = 0 };
 	struct raw_process process;
@@ -105,7 +105,7 @@ static long long pasid_of_file(int fd)
 	return pasid;
 }
 
-static void procfs_has_the_pasid(void)
+RULE(procfs_has_the_pasid)
 {
 	struct raw_process process;
 	int fd;
@@ -150,7 +150,7 @@ static void skip_without_contexts(void)
 		rule_skip("this kernel has no contexts");
 }
 
-static void procfs_contexts_exist_or_not(void)
+RULE(procfs_contexts_exist_or_not)
 {
 	struct raw_process process;
 
@@ -159,7 +159,7 @@ static void procfs_contexts_exist_or_not(void)
 }
 
 /* kfd_process_alloc_id(): the lowest number; kfd_release(): the file ends its context. */
-static void procfs_lists_contexts(void)
+RULE(procfs_lists_contexts)
 {
 	struct raw_process process;
 	int first;
@@ -179,7 +179,7 @@ static void procfs_lists_contexts(void)
 }
 
 /* kfd_ioctl_create_process(), kfd_ioctl_svm(), kfd_ioctl_alloc_memory_of_gpu() */
-static void procfs_a_context_has_memory_of_its_own_and_no_user_memory(void)
+RULE(procfs_a_context_has_memory_of_its_own_and_no_user_memory)
 {
 	struct raw_process process, context;
 	char *memory = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -215,7 +215,7 @@ static void child_main(struct peer *peer)
 	EXPECT(peer_receive(peer, &go), 0);
 }
 
-static void procfs_lists_a_child_until_it_ends(void)
+RULE(procfs_lists_a_child_until_it_ends)
 {
 	char path[64];
 	struct peer child;
@@ -230,16 +230,3 @@ static void procfs_lists_a_child_until_it_ends(void)
 	EXPECT(wait_for_ends(), 0);
 	EXPECT(access(path, F_OK), -1);
 }
-
-static const struct rule rules[] = {
-	RULE(procfs_counts_vram_of_the_process),
-	RULE(procfs_lists_queues),
-	RULE(procfs_has_the_pasid),
-	RULE(procfs_lists_a_child_until_it_ends),
-	RULE(procfs_contexts_exist_or_not),
-	RULE(procfs_lists_contexts),
-	RULE(procfs_a_context_has_memory_of_its_own_and_no_user_memory),
-	{ 0 },
-};
-
-const struct subject procfs_subject = { "procfs", rules };

@@ -127,7 +127,7 @@ static int info_from_thread(int kfd, struct criu_image *image)
 	return attempt.ret;
 }
 
-static void ptrace_only_the_tracing_thread_with_capability_dumps(void)
+RULE(ptrace_only_the_tracing_thread_with_capability_dumps)
 {
 	struct kfd_ioctl_get_version_args version = { 0 };
 	struct criu_image *image = criu_image_new();
@@ -171,7 +171,7 @@ static void dumper_main(struct peer *peer)
 	raise(SIGKILL);
 }
 
-static void ptrace_a_dead_dumper_leaves_the_target_stopped(void)
+RULE(ptrace_a_dead_dumper_leaves_the_target_stopped)
 {
 	struct peer target, dumper;
 
@@ -190,11 +190,3 @@ static void ptrace_a_dead_dumper_leaves_the_target_stopped(void)
 	EXPECT(detach(target.pid), 0);
 	EXPECT(peer_join(&target), 0);
 }
-
-static const struct rule rules[] = {
-	RULE(ptrace_only_the_tracing_thread_with_capability_dumps),
-	RULE(ptrace_a_dead_dumper_leaves_the_target_stopped),
-	{ 0 },
-};
-
-const struct subject ptrace_subject = { "ptrace", rules };

@@ -32,7 +32,7 @@ static int create_with(struct raw_process *process, uint32_t type, uint32_t ring
 	return raw_ioctl(process->kfd, AMDKFD_IOC_CREATE_QUEUE, &args);
 }
 
-static void queue_creation_refuses_what_the_contract_lists(void)
+RULE(queue_creation_refuses_what_the_contract_lists)
 {
 	struct kfd_ioctl_destroy_queue_args destroy = { .queue_id = 99 };
 	struct kfd_ioctl_update_queue_args update = { .queue_id = 99, .ring_size = 4096 };
@@ -51,7 +51,7 @@ static void queue_creation_refuses_what_the_contract_lists(void)
 	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_UPDATE_QUEUE, &update), -EFAULT);
 }
 
-static void queue_ids_and_doorbells_are_as_the_contract_says(void)
+RULE(queue_ids_and_doorbells_are_as_the_contract_says)
 {
 	struct kfd_ioctl_destroy_queue_args destroy = { .queue_id = 0 };
 	struct raw_process process;
@@ -70,7 +70,7 @@ static void queue_ids_and_doorbells_are_as_the_contract_says(void)
 	EXPECT(queue[0].id, 0);
 }
 
-static void queue_executes_copy_fill_write_and_fence_to_the_byte(void)
+RULE(queue_executes_copy_fill_write_and_fence_to_the_byte)
 {
 	struct raw_process process;
 	struct raw_queue queue;
@@ -113,7 +113,7 @@ static void queue_executes_copy_fill_write_and_fence_to_the_byte(void)
 	EXPECT(vram.address[4096 + 8193], 0x22);
 }
 
-static void queue_copies_in_ascending_order(void)
+RULE(queue_copies_in_ascending_order)
 {
 	static const uint32_t distances[] = { 4, 8, 60, 256, 1000, 4096, 5000 };
 	struct raw_process process;
@@ -138,7 +138,7 @@ static void queue_copies_in_ascending_order(void)
 	}
 }
 
-static void queue_executes_each_packet_once_around_the_ring(void)
+RULE(queue_executes_each_packet_once_around_the_ring)
 {
 	volatile uint64_t *counter;
 	struct raw_process process;
@@ -160,7 +160,7 @@ static void queue_executes_each_packet_once_around_the_ring(void)
 	EXPECT(*counter, 40 * 333 * 3);
 }
 
-static void queue_executes_each_packet_once_across_pauses(void)
+RULE(queue_executes_each_packet_once_across_pauses)
 {
 	struct criu_image *image = criu_image_new();
 	volatile uint64_t *counter;
@@ -190,7 +190,7 @@ static void queue_executes_each_packet_once_across_pauses(void)
 	}
 }
 
-static void queue_rests_while_paused_also_when_new(void)
+RULE(queue_rests_while_paused_also_when_new)
 {
 	struct criu_image *image = criu_image_new();
 	volatile uint64_t *counter;
@@ -217,16 +217,3 @@ static void queue_rests_while_paused_also_when_new(void)
 	EXPECT(raw_queue_wait(&late), 0);
 	EXPECT(*counter, 2);
 }
-
-static const struct rule rules[] = {
-	RULE(queue_creation_refuses_what_the_contract_lists),
-	RULE(queue_ids_and_doorbells_are_as_the_contract_says),
-	RULE(queue_executes_copy_fill_write_and_fence_to_the_byte),
-	RULE(queue_copies_in_ascending_order),
-	RULE(queue_executes_each_packet_once_around_the_ring),
-	RULE(queue_executes_each_packet_once_across_pauses),
-	RULE(queue_rests_while_paused_also_when_new),
-	{ 0 },
-};
-
-const struct subject queue_subject = { "queue", rules };

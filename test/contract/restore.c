@@ -263,17 +263,17 @@ static void restore_and_resume(void (*after)(struct peer *peer), int rotation)
 	EXPECT(peer_join(&target), 0);
 }
 
-static void restore_brings_a_process_back_and_resume_runs_it_once(void)
+RULE(restore_brings_a_process_back_and_resume_runs_it_once)
 {
 	restore_and_resume(target_main, 0);
 }
 
-static void resume_succeeds_without_memory_and_the_queue_faults(void)
+VIOLATION(resume_succeeds_without_memory_and_the_queue_faults)
 {
 	restore_and_resume(memoryless_main, 0);
 }
 
-static void restore_works_on_other_gpus_than_before(void)
+RULE(restore_works_on_other_gpus_than_before)
 {
 	restore_and_resume(target_main, other_device());
 }
@@ -289,7 +289,7 @@ static void refused_main(struct peer *peer)
 
 /* A copy engine's queue has one doorbell, which differs between the partitions of a device
  * (allocate_doorbell() in kfd_device_queue_manager.c, Linux 6.12 and 7.3). */
-static void restore_refuses_a_copy_queue_on_another_partition(void)
+RULE(restore_refuses_a_copy_queue_on_another_partition)
 {
 	if (count_partitions() < 2)
 		rule_skip("needs partitions");
@@ -311,7 +311,7 @@ static void resumed_main(struct peer *peer)
 	EXPECT(peer_receive(peer, &go), 0);
 }
 
-static void restore_and_resume_work_only_once(void)
+VIOLATION(restore_and_resume_work_only_once)
 {
 	struct peer target;
 	long number;
@@ -412,7 +412,7 @@ static void spoilt_main(struct peer *peer)
 	EXPECT(criu_unpause(process.kfd), -EINVAL);
 }
 
-static void restore_refuses_spoilt_arguments(void)
+RULE(restore_refuses_spoilt_arguments)
 {
 	struct criu_image *copy = criu_image_new();
 
@@ -424,7 +424,7 @@ static void restore_refuses_spoilt_arguments(void)
 	}
 }
 
-static void restore_refuses_a_render_file_in_use(void)
+RULE(restore_refuses_a_render_file_in_use)
 {
 	struct raw_process process;
 
@@ -464,7 +464,7 @@ static void event_target_main(struct peer *peer)
 	EXPECT(criu_restore(&process, &saved->image), refused ? -EINVAL : 0);
 }
 
-static void restore_refuses_an_event_of_an_unknown_type_or_leaves_it_out(void)
+RULE(restore_refuses_an_event_of_an_unknown_type_or_leaves_it_out)
 {
 	static const uint32_t types[] = { KFD_IOC_EVENT_HW_EXCEPTION, KFD_IOC_EVENT_NODECHANGE };
 
@@ -475,17 +475,3 @@ static void restore_refuses_an_event_of_an_unknown_type_or_leaves_it_out(void)
 		peer_run(event_target_main);
 	}
 }
-
-static const struct rule rules[] = {
-	RULE(restore_brings_a_process_back_and_resume_runs_it_once),
-	RULE(restore_works_on_other_gpus_than_before),
-	RULE(restore_refuses_a_copy_queue_on_another_partition),
-	VIOLATION(resume_succeeds_without_memory_and_the_queue_faults),
-	VIOLATION(restore_and_resume_work_only_once),
-	RULE(restore_refuses_spoilt_arguments),
-	RULE(restore_refuses_an_event_of_an_unknown_type_or_leaves_it_out),
-	RULE(restore_refuses_a_render_file_in_use),
-	{ 0 },
-};
-
-const struct subject restore_subject = { "restore", rules };

@@ -84,12 +84,12 @@ static void check_import(int gpu, bool same_object)
 	check_shared(&owner, &imported, gpu);
 }
 
-static void share_import_on_the_same_device_is_the_object_itself(void)
+RULE(share_import_on_the_same_device_is_the_object_itself)
 {
 	check_import(0, true);
 }
 
-static void share_partitions_have_the_same_objects_and_offsets(void)
+RULE(share_partitions_have_the_same_objects_and_offsets)
 {
 	if (count_partitions() < 2)
 		rule_skip("needs partitions");
@@ -98,7 +98,7 @@ static void share_partitions_have_the_same_objects_and_offsets(void)
 
 /* The devices of the machines are in one XGMI hive. Linux 7.2 refuses VRAM, to KFD and to a file
  * with a VM of KFD: amdgpu_dma_buf_map() in amdgpu_dma_buf.c. */
-static void share_import_on_another_device_is_an_object_of_its_own(void)
+RULE(share_import_on_another_device_is_an_object_of_its_own)
 {
 	int gpu = other_device();
 	struct raw_bo imported;
@@ -123,7 +123,7 @@ static int count_importers(const struct raw_process *process)
 	return rule_kernel()->hive_imports ? process->gpus : count_partitions();
 }
 
-static void share_export_exists_or_not(void)
+RULE(share_export_exists_or_not)
 {
 	struct owner owner;
 	int fd;
@@ -134,7 +134,7 @@ static void share_export_exists_or_not(void)
 }
 
 /* kfd_chardev.c, criu_get_prime_handle(): amdgpu_gem_prime_export() of the object (6.1). */
-static void share_checkpoints_give_the_same_dmabuf_or_a_new_one(void)
+RULE(share_checkpoints_give_the_same_dmabuf_or_a_new_one)
 {
 	struct owner owner = owner_open();
 	struct kfd_criu_bo_bucket one = buffer_save(&owner.process, &owner.bo);
@@ -146,7 +146,7 @@ static void share_checkpoints_give_the_same_dmabuf_or_a_new_one(void)
 
 /* amdgpu_dma_buf.c, amdgpu_gem_prime_import(): a file of the same PCI device gets the object
  * itself, with its mmap offset, also from another partition. */
-static void share_a_file_of_the_device_tells_the_offset_of_any_dmabuf(void)
+RULE(share_a_file_of_the_device_tells_the_offset_of_any_dmabuf)
 {
 	struct owner owner = owner_open();
 	struct kfd_criu_bo_bucket record = buffer_save(&owner.process, &owner.bo);
@@ -162,7 +162,7 @@ static void share_a_file_of_the_device_tells_the_offset_of_any_dmabuf(void)
 }
 
 /* dma-buf.c, dma_buf_llseek(): only the size can be asked for. */
-static void share_a_dmabuf_has_a_size_and_no_position(void)
+RULE(share_a_dmabuf_has_a_size_and_no_position)
 {
 	int fd = owner_open().fd;
 
@@ -174,7 +174,7 @@ static void share_a_dmabuf_has_a_size_and_no_position(void)
 	EXPECT(errno, EINVAL);
 }
 
-static void share_imports_have_the_lowest_free_numbers(void)
+RULE(share_imports_have_the_lowest_free_numbers)
 {
 	struct owner owner = owner_open();
 	struct raw_process *process = &owner.process;
@@ -193,7 +193,7 @@ static void share_imports_have_the_lowest_free_numbers(void)
 }
 
 /* Two fragments of one block: each open creates a separate import with its own address. */
-static void share_a_process_may_hold_an_object_several_times(void)
+RULE(share_a_process_may_hold_an_object_several_times)
 {
 	struct owner owner = owner_open();
 	struct raw_process *process = &owner.process;
@@ -236,7 +236,7 @@ static void importer_main(struct peer *peer)
 	EXPECT(raw_mmap(process.render[0], &imported), -EACCES);
 }
 
-static void share_an_importer_maps_for_the_cpu_as_long_as_it_holds_the_object(void)
+RULE(share_an_importer_maps_for_the_cpu_as_long_as_it_holds_the_object)
 {
 	struct owner owner = owner_open();
 
@@ -247,7 +247,7 @@ static void share_an_importer_maps_for_the_cpu_as_long_as_it_holds_the_object(vo
 }
 
 /* The exporter deletes the handle that both use, but the importer already has the dma-buf. */
-static void share_an_import_can_be_saved_when_its_exporter_is_freed(void)
+RULE(share_an_import_can_be_saved_when_its_exporter_is_freed)
 {
 	struct owner owner = owner_open();
 	struct raw_bo imported = buffer_import(&owner.process, 0, owner.fd);
@@ -262,7 +262,7 @@ static void share_an_import_can_be_saved_when_its_exporter_is_freed(void)
 
 /* An import that is freed deletes the exporter's handle in KFD's own file; the exporter deletes the
  * number again when another buffer has it. */
-static void share_a_freed_import_costs_another_buffer_its_handle(void)
+RULE(share_a_freed_import_costs_another_buffer_its_handle)
 {
 	struct owner owner = owner_open();
 	struct raw_process *process = &owner.process;
@@ -306,7 +306,7 @@ static long holders(int fd)
 	return drm ? count : -1;
 }
 
-static void share_fdinfo_counts_the_holders_of_a_dmabuf(void)
+RULE(share_fdinfo_counts_the_holders_of_a_dmabuf)
 {
 	struct owner owner = owner_open();
 	int render = owner.process.render[0], more, last = count_importers(&owner.process) - 1;
@@ -339,7 +339,7 @@ static void share_fdinfo_counts_the_holders_of_a_dmabuf(void)
 }
 
 /* By a share handle of AMD's out-of-tree driver, each of them. */
-static void share_each_import_by_name_on_another_device_is_an_object_of_its_own(void)
+RULE(share_each_import_by_name_on_another_device_is_an_object_of_its_own)
 {
 	struct raw_bo imports[2] = { { .size = SIZE }, { .size = SIZE } };
 	struct owner owner = owner_open();
@@ -374,7 +374,7 @@ struct change_handle {
 	uint32_t handle, new_handle;
 };
 
-static void share_gem_handles_are_the_lowest_free_numbers_one_an_object(void)
+RULE(share_gem_handles_are_the_lowest_free_numbers_one_an_object)
 {
 	struct change_handle change = { 1, 9 };
 	struct raw_process process;
@@ -412,7 +412,7 @@ static uint64_t gem_flags(struct raw_process *process, uint32_t flags)
 	return info.domain_flags;
 }
 
-static void share_creation_flags_can_be_read_but_not_whether_it_is_public(void)
+RULE(share_creation_flags_can_be_read_but_not_whether_it_is_public)
 {
 	const uint32_t vram = KFD_IOC_ALLOC_MEM_FLAGS_VRAM, host = KFD_IOC_ALLOC_MEM_FLAGS_GTT;
 	const uint64_t standard = AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE;
@@ -445,7 +445,7 @@ static uint32_t gpu_of_host_memory(const struct raw_process *process, int gpu)
 	return process->gpu[process->gpu[gpu].gfx_target_version >= 90400 ? 0 : gpu].gpu_id;
 }
 
-static void share_a_dmabuf_says_whose_it_is_and_whether_the_cpu_used_it(void)
+RULE(share_a_dmabuf_says_whose_it_is_and_whether_the_cpu_used_it)
 {
 	struct kfd_ioctl_get_dmabuf_info_args bad = { .dmabuf_fd = 9999 }, info;
 	struct raw_process process;
@@ -470,7 +470,7 @@ static void share_a_dmabuf_says_whose_it_is_and_whether_the_cpu_used_it(void)
 	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_GET_DMABUF_INFO, &bad), -EBADF);
 }
 
-static void share_what_is_not_gpu_memory_cannot_be_exported(void)
+RULE(share_what_is_not_gpu_memory_cannot_be_exported)
 {
 	void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct raw_process process;
@@ -486,27 +486,3 @@ static void share_what_is_not_gpu_memory_cannot_be_exported(void)
 	if (!rule_kernel()->amd)
 		EXPECT(raw_export(&process, &user, &fd), -EINVAL);
 }
-
-static const struct rule rules[] = {
-	RULE(share_import_on_the_same_device_is_the_object_itself),
-	RULE(share_partitions_have_the_same_objects_and_offsets),
-	RULE(share_import_on_another_device_is_an_object_of_its_own),
-	RULE(share_export_exists_or_not),
-	RULE(share_checkpoints_give_the_same_dmabuf_or_a_new_one),
-	RULE(share_a_file_of_the_device_tells_the_offset_of_any_dmabuf),
-	RULE(share_a_dmabuf_has_a_size_and_no_position),
-	RULE(share_imports_have_the_lowest_free_numbers),
-	RULE(share_a_process_may_hold_an_object_several_times),
-	RULE(share_an_importer_maps_for_the_cpu_as_long_as_it_holds_the_object),
-	RULE(share_an_import_can_be_saved_when_its_exporter_is_freed),
-	RULE(share_a_freed_import_costs_another_buffer_its_handle),
-	RULE(share_fdinfo_counts_the_holders_of_a_dmabuf),
-	RULE(share_each_import_by_name_on_another_device_is_an_object_of_its_own),
-	RULE(share_gem_handles_are_the_lowest_free_numbers_one_an_object),
-	RULE(share_creation_flags_can_be_read_but_not_whether_it_is_public),
-	RULE(share_a_dmabuf_says_whose_it_is_and_whether_the_cpu_used_it),
-	RULE(share_what_is_not_gpu_memory_cannot_be_exported),
-	{ 0 },
-};
-
-const struct subject share_subject = { "share", rules };

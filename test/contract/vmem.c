@@ -139,7 +139,7 @@ static void check_mapping(const struct mapping *mapping, uint64_t addr, uint64_t
 	EXPECT(mapping->offset, offset);
 }
 
-static void vmem_lists_exist_from_linux_6_18_on(void)
+RULE(vmem_lists_exist_from_linux_6_18_on)
 {
 	int there = rule_kernel()->alignment_unit ? 0 : -EINVAL;
 	struct mapping mapping[ENTRIES];
@@ -168,7 +168,7 @@ static void check_listed(const struct listed *listed, uint32_t handle, uint32_t 
 	EXPECT(listed->alignment, alignment / rule_kernel()->alignment_unit);
 }
 
-static void vmem_handles_are_listed_with_what_they_were_made_of(void)
+RULE(vmem_handles_are_listed_with_what_they_were_made_of)
 {
 	union drm_amdgpu_gem_create create = {
 		.in = { .bo_size = SIZE,
@@ -194,7 +194,7 @@ static void vmem_handles_are_listed_with_what_they_were_made_of(void)
 	       AMDGPU_GEM_CREATE_VRAM_CLEARED | AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE);
 }
 
-static void vmem_a_buffer_without_an_address_has_several_mappings(void)
+RULE(vmem_a_buffer_without_an_address_has_several_mappings)
 {
 	struct mapping list[ENTRIES];
 	struct vmem vmem;
@@ -218,7 +218,7 @@ static void vmem_a_buffer_without_an_address_has_several_mappings(void)
 }
 
 /* amdgpu_gem_va_ioctl() hands the flags over as they are, with DELAY_UPDATE. */
-static void vmem_a_mapping_tells_the_flags_that_it_was_made_with(void)
+RULE(vmem_a_mapping_tells_the_flags_that_it_was_made_with)
 {
 	struct drm_amdgpu_gem_va args = {
 		.operation = AMDGPU_VA_OP_MAP,
@@ -239,7 +239,7 @@ static void vmem_a_mapping_tells_the_flags_that_it_was_made_with(void)
 
 /* From Linux 6.12 on KFD's mapping and those of GEM_VA belong to one bo_va
  * (amdgpu_amdkfd_gpuvm.c: kfd_mem_attach()). No mapping may overlap another. */
-static void vmem_mappings_include_those_of_kfd(void)
+RULE(vmem_mappings_include_those_of_kfd)
 {
 	struct mapping list[ENTRIES];
 	uint64_t address;
@@ -265,7 +265,7 @@ static void vmem_mappings_include_those_of_kfd(void)
 }
 
 /* amdgpu_vm_bo_unmap() looks for the address only. */
-static void vmem_gem_va_can_take_away_a_mapping_of_kfd(void)
+VIOLATION(vmem_gem_va_can_take_away_a_mapping_of_kfd)
 {
 	struct mapping list[ENTRIES];
 	struct vmem vmem;
@@ -279,7 +279,7 @@ static void vmem_gem_va_can_take_away_a_mapping_of_kfd(void)
 
 /* amdgpu_gem_object_close() counts: KFD's attachment, from the first mapping to the free, keeps the
  * mappings of GEM_VA. */
-static void vmem_mappings_end_with_the_last_handle_and_the_last_attachment(void)
+RULE(vmem_mappings_end_with_the_last_handle_and_the_last_attachment)
 {
 	struct mapping list[ENTRIES];
 	struct vmem vmem;
@@ -305,7 +305,7 @@ static void vmem_mappings_end_with_the_last_handle_and_the_last_attachment(void)
 }
 
 /* A peer's file has an object of its own: another offset, and a list of its own. */
-static void vmem_an_import_on_another_gpu_lists_its_own_mappings(void)
+RULE(vmem_an_import_on_another_gpu_lists_its_own_mappings)
 {
 	struct mapping list[ENTRIES];
 	struct listed listed = { 0 };
@@ -329,17 +329,3 @@ static void vmem_an_import_on_another_gpu_lists_its_own_mappings(void)
 		     rule_kernel()->hive_imports ? AMDGPU_GEM_DOMAIN_VRAM : AMDGPU_GEM_DOMAIN_GTT,
 		     PAGE);
 }
-
-static const struct rule rules[] = {
-	RULE(vmem_lists_exist_from_linux_6_18_on),
-	RULE(vmem_handles_are_listed_with_what_they_were_made_of),
-	RULE(vmem_a_buffer_without_an_address_has_several_mappings),
-	RULE(vmem_a_mapping_tells_the_flags_that_it_was_made_with),
-	RULE(vmem_mappings_include_those_of_kfd),
-	VIOLATION(vmem_gem_va_can_take_away_a_mapping_of_kfd),
-	RULE(vmem_mappings_end_with_the_last_handle_and_the_last_attachment),
-	RULE(vmem_an_import_on_another_gpu_lists_its_own_mappings),
-	{ 0 },
-};
-
-const struct subject vmem_subject = { "vmem", rules };
