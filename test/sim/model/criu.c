@@ -93,7 +93,7 @@ static int evict(struct sim_process *process)
 	return ret;
 }
 
-static int process_info(struct sim_process *process, struct kfd_criu_args *io)
+static int process_info(struct sim_process *process, struct kfd_ioctl_criu_args *io)
 {
 	struct object_counts counts;
 	int ret;
@@ -265,16 +265,19 @@ static int write_ranges(struct writer *writer, struct sim_process *process)
 		record->first = range->first;
 		record->pages = range->pages;
 		record->attrs[0] =
-			(struct kfd_svm_attribute){ KFD_SVM_PREFERRED_LOC, range->preferred_loc };
+			(struct kfd_ioctl_svm_attribute){ KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
+							  range->preferred_loc };
 		record->attrs[1] =
-			(struct kfd_svm_attribute){ KFD_SVM_PREFETCH_LOC, range->prefetch_loc };
-		record->attrs[2] = (struct kfd_svm_attribute){ KFD_SVM_SET_FLAGS, range->flags };
-		record->attrs[3] =
-			(struct kfd_svm_attribute){ KFD_SVM_GRANULARITY, range->granularity };
+			(struct kfd_ioctl_svm_attribute){ KFD_IOCTL_SVM_ATTR_PREFETCH_LOC,
+							  range->prefetch_loc };
+		record->attrs[2] = (struct kfd_ioctl_svm_attribute){ KFD_IOCTL_SVM_ATTR_SET_FLAGS,
+								     range->flags };
+		record->attrs[3] = (struct kfd_ioctl_svm_attribute){ KFD_IOCTL_SVM_ATTR_GRANULARITY,
+								     range->granularity };
 		for (i = 0; i < process->num_pdds; i++)
 			record->attrs[4 + i] =
-				(struct kfd_svm_attribute){ range->access[i],
-							    process->pdds[i]->user_gpu_id };
+				(struct kfd_ioctl_svm_attribute){ range->access[i],
+								  process->pdds[i]->user_gpu_id };
 	}
 	sim_unlock(&process->svm_lock);
 	return ret;
@@ -443,7 +446,7 @@ static int snapshot_take(struct sim_process *process, const struct object_counts
 }
 
 static bool counts_match(struct sim_process *process, const struct object_counts *counts,
-			 const struct kfd_criu_args *io)
+			 const struct kfd_ioctl_criu_args *io)
 {
 	u64 *skew = &process->sim->knobs.bo_count_skew;
 	u32 bos = counts->bos;
@@ -456,7 +459,7 @@ static bool counts_match(struct sim_process *process, const struct object_counts
 	       io->num_objects == counts->objects && io->priv_data_size == counts->priv_bytes;
 }
 
-static int checkpoint(struct sim_process *process, struct kfd_criu_args *io)
+static int checkpoint(struct sim_process *process, struct kfd_ioctl_criu_args *io)
 {
 	struct snapshot snapshot = { .buckets = NULL };
 	struct object_counts counts;
@@ -487,24 +490,24 @@ static int checkpoint(struct sim_process *process, struct kfd_criu_args *io)
 
 SIM_KFD_HANDLER(sim_kfd_criu)
 {
-	struct kfd_criu_args *io = args;
+	struct kfd_ioctl_criu_args *io = args;
 	int ret;
 
 	(void)size;
-	if (io->op == KFD_CRIU_RESUME)
+	if (io->op == KFD_CRIU_OP_RESUME)
 		return sim_criu_resume(io->pid);
 	sim_lock(&process->lock);
 	switch (io->op) {
-	case KFD_CRIU_PROCESS_INFO:
+	case KFD_CRIU_OP_PROCESS_INFO:
 		ret = process_info(process, io);
 		break;
-	case KFD_CRIU_CHECKPOINT:
+	case KFD_CRIU_OP_CHECKPOINT:
 		ret = checkpoint(process, io);
 		break;
-	case KFD_CRIU_UNPAUSE:
+	case KFD_CRIU_OP_UNPAUSE:
 		ret = unpause(process);
 		break;
-	case KFD_CRIU_RESTORE:
+	case KFD_CRIU_OP_RESTORE:
 		ret = sim_criu_restore(process, io);
 		break;
 	default:

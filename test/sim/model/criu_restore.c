@@ -48,7 +48,7 @@ static int restore_device(struct sim_process *process, const struct kfd_criu_dev
 	return 0;
 }
 
-static int restore_devices(struct sim_process *process, const struct kfd_criu_args *io,
+static int restore_devices(struct sim_process *process, const struct kfd_ioctl_criu_args *io,
 			   struct reader *reader)
 {
 	u32 i;
@@ -242,7 +242,7 @@ static void settle_fds(struct restored_fds *fds, bool install)
 	fds->count = 0;
 }
 
-static int restore_bos(struct sim_process *process, const struct kfd_criu_args *io,
+static int restore_bos(struct sim_process *process, const struct kfd_ioctl_criu_args *io,
 		       struct reader *reader)
 {
 	u64 bytes = (u64)io->num_bos * sizeof(struct kfd_criu_bo_bucket);
@@ -430,8 +430,8 @@ static int restore_event(struct sim_process *process, struct reader *reader)
 		if (ret < 0)
 			return ret;
 	}
-	if (record->type != KFD_EVENT_SIGNAL && record->type != KFD_EVENT_HW_EXCEPTION &&
-	    record->type != KFD_EVENT_DEBUG && record->type != KFD_EVENT_MEMORY)
+	if (record->type != KFD_IOC_EVENT_SIGNAL && record->type != KFD_IOC_EVENT_HW_EXCEPTION &&
+	    record->type != KFD_IOC_EVENT_DEBUG_EVENT && record->type != KFD_IOC_EVENT_MEMORY)
 		return SIM_KNOB(process->sim, event_types) ? -EINVAL : 0;
 	event.id = record->event_id;
 	event.type = record->type;
@@ -459,7 +459,7 @@ static int restore_range(struct sim_process *process, struct reader *reader)
 	range->prefetch_loc = record->attrs[1].value;
 	range->flags = record->attrs[2].value;
 	range->granularity = record->attrs[3].value;
-	memset(range->access, KFD_SVM_NO_ACCESS, sizeof(range->access));
+	memset(range->access, KFD_IOCTL_SVM_ATTR_NO_ACCESS, sizeof(range->access));
 	for (i = 0; i < process->num_pdds; i++) {
 		struct sim_pdd *pdd = sim_process_pdd(process, record->attrs[4 + i].value);
 
@@ -497,7 +497,7 @@ static int restore_object(struct sim_process *process, struct reader *reader)
 	}
 }
 
-static int restore_all(struct sim_process *process, const struct kfd_criu_args *io,
+static int restore_all(struct sim_process *process, const struct kfd_ioctl_criu_args *io,
 		       struct reader *reader)
 {
 	u32 i;
@@ -518,7 +518,7 @@ static int restore_all(struct sim_process *process, const struct kfd_criu_args *
 	return ret;
 }
 
-int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *io)
+int sim_criu_restore(struct sim_process *process, struct kfd_ioctl_criu_args *io)
 {
 	struct reader reader = { .size = io->priv_data_size };
 	u8 *data;

@@ -5,16 +5,20 @@
 
 static int apply_range(struct sim_process *process, const struct sim_svm_range *range)
 {
-	struct kfd_svm_attribute attrs[4 + SIM_MAX_GPUS];
+	struct kfd_ioctl_svm_attribute attrs[4 + SIM_MAX_GPUS];
 	u32 count = 0, i;
 
-	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_PREFERRED_LOC, range->preferred_loc };
-	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_CLR_FLAGS, ~range->flags };
-	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_SET_FLAGS, range->flags };
-	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_GRANULARITY, range->granularity };
+	attrs[count++] = (struct kfd_ioctl_svm_attribute){ KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
+							   range->preferred_loc };
+	attrs[count++] =
+		(struct kfd_ioctl_svm_attribute){ KFD_IOCTL_SVM_ATTR_CLR_FLAGS, ~range->flags };
+	attrs[count++] =
+		(struct kfd_ioctl_svm_attribute){ KFD_IOCTL_SVM_ATTR_SET_FLAGS, range->flags };
+	attrs[count++] = (struct kfd_ioctl_svm_attribute){ KFD_IOCTL_SVM_ATTR_GRANULARITY,
+							   range->granularity };
 	for (i = 0; i < process->num_pdds; i++)
-		attrs[count++] = (struct kfd_svm_attribute){ range->access[i],
-							     process->pdds[i]->user_gpu_id };
+		attrs[count++] = (struct kfd_ioctl_svm_attribute){ range->access[i],
+								   process->pdds[i]->user_gpu_id };
 	return sim_svm_set(process, range->first * SIM_PAGE_SIZE, range->pages * SIM_PAGE_SIZE,
 			   attrs, count);
 }

@@ -44,7 +44,7 @@ void sim_events_done(struct sim_process *process)
 
 static bool has_slot(u32 type)
 {
-	return type == KFD_EVENT_SIGNAL || type == KFD_EVENT_DEBUG;
+	return type == KFD_IOC_EVENT_SIGNAL || type == KFD_IOC_EVENT_DEBUG_EVENT;
 }
 
 static struct sim_event *find_event(struct sim_process *process, u32 id)
@@ -159,7 +159,7 @@ int sim_events_restore(struct sim_process *process, const struct sim_event *want
 
 SIM_KFD_HANDLER(sim_kfd_create_event)
 {
-	struct kfd_create_event_args *io = args;
+	struct kfd_ioctl_create_event_args *io = args;
 	struct sim_event wanted = { .type = io->event_type, .auto_reset = io->auto_reset != 0 };
 	int ret = 0;
 
@@ -180,7 +180,7 @@ SIM_KFD_HANDLER(sim_kfd_create_event)
 
 SIM_KFD_HANDLER(sim_kfd_destroy_event)
 {
-	struct kfd_event_id_args *in = args;
+	struct kfd_ioctl_set_event_args *in = args;
 	struct sim_event *event;
 
 	(void)size;
@@ -206,14 +206,14 @@ static void set_event(struct sim_event *event)
 
 SIM_KFD_HANDLER(sim_kfd_set_event)
 {
-	struct kfd_event_id_args *in = args;
+	struct kfd_ioctl_set_event_args *in = args;
 	struct sim_event *event;
 	int ret = -EINVAL;
 
 	(void)size;
 	sim_lock(&process->event_lock);
 	event = find_event(process, in->event_id);
-	if (event && event->type == KFD_EVENT_SIGNAL) {
+	if (event && event->type == KFD_IOC_EVENT_SIGNAL) {
 		set_event(event);
 		ret = 0;
 	}
@@ -225,14 +225,14 @@ SIM_KFD_HANDLER(sim_kfd_set_event)
 
 SIM_KFD_HANDLER(sim_kfd_reset_event)
 {
-	struct kfd_event_id_args *in = args;
+	struct kfd_ioctl_set_event_args *in = args;
 	struct sim_event *event;
 	int ret = -EINVAL;
 
 	(void)size;
 	sim_lock(&process->event_lock);
 	event = find_event(process, in->event_id);
-	if (event && event->type == KFD_EVENT_SIGNAL) {
+	if (event && event->type == KFD_IOC_EVENT_SIGNAL) {
 		event->signaled = false;
 		ret = 0;
 	}
@@ -283,13 +283,13 @@ struct waiter {
 	bool destroyed;
 };
 
-static int look_up(struct sim_process *process, const struct kfd_wait_events_args *io,
+static int look_up(struct sim_process *process, const struct kfd_ioctl_wait_events_args *io,
 		   struct waiter *waiter)
 {
 	u32 i;
 
 	for (i = 0; i < io->num_events; i++) {
-		struct kfd_event_data data;
+		struct sim_event_data data;
 		struct sim_event *event;
 
 		if (sim_os_copy_from_user(&data, io->events_ptr + i * sizeof(data), sizeof(data)) <
@@ -301,7 +301,7 @@ static int look_up(struct sim_process *process, const struct kfd_wait_events_arg
 			waiter->events[i].id = data.event_id;
 			waiter->events[i].serial = event->serial;
 			waiter->events[i].last_age =
-				event->type == KFD_EVENT_SIGNAL ? data.last_event_age : 0;
+				event->type == KFD_IOC_EVENT_SIGNAL ? data.last_event_age : 0;
 		}
 		sim_unlock(&process->event_lock);
 		if (!event)
@@ -347,7 +347,7 @@ static bool is_satisfied(void *arg)
 
 static int copy_out(struct sim_process *process, u64 user, const struct waited *waited)
 {
-	struct kfd_event_data data;
+	struct sim_event_data data;
 	struct sim_event *event;
 
 	if (!waited->activated)
@@ -356,16 +356,16 @@ static int copy_out(struct sim_process *process, u64 user, const struct waited *
 		return -EFAULT;
 	sim_lock(&process->event_lock);
 	event = find_event(process, waited->id);
-	if (event && event->type == KFD_EVENT_SIGNAL && waited->last_age)
+	if (event && event->type == KFD_IOC_EVENT_SIGNAL && waited->last_age)
 		data.last_event_age = event->age;
 	else if (event &&
-		 (event->type == KFD_EVENT_MEMORY || event->type == KFD_EVENT_HW_EXCEPTION))
+		 (event->type == KFD_IOC_EVENT_MEMORY || event->type == KFD_IOC_EVENT_HW_EXCEPTION))
 		memcpy(data.exception, event->exception, sizeof(data.exception));
 	sim_unlock(&process->event_lock);
 	return sim_os_copy_to_user(user, &data, sizeof(data));
 }
 
-static int wait_for(struct kfd_wait_events_args *io, struct waiter *waiter)
+static int wait_for(struct kfd_ioctl_wait_events_args *io, struct waiter *waiter)
 {
 	u64 start = sim_os_now_ns(), passed_ms;
 	u64 deadline = io->timeout == WAIT_FOREVER ? SIM_FOREVER : start + io->timeout * 1000000ull;
@@ -381,12 +381,13 @@ static int wait_for(struct kfd_wait_events_args *io, struct waiter *waiter)
 		return ret;
 	}
 	if (waiter->destroyed) {
-		io->wait_result = KFD_WAIT_FAIL;
+		io->wait_result = KFD_IOC_WAIT_RESULT_FAIL;
 		return -EIO;
 	}
-	io->wait_result = ret == -ETIME ? KFD_WAIT_TIMEOUT : KFD_WAIT_COMPLETE;
+	io->wait_result =
+		ret == -ETIME ? KFD_IOC_WAIT_RESULT_TIMEOUT : KFD_IOC_WAIT_RESULT_COMPLETE;
 	for (i = 0; ret == 0 && i < waiter->count; i++)
-		if (copy_out(waiter->process, io->events_ptr + i * sizeof(struct kfd_event_data),
+		if (copy_out(waiter->process, io->events_ptr + i * sizeof(struct sim_event_data),
 			     &waiter->events[i]) < 0)
 			return -EFAULT;
 	return 0;
@@ -394,7 +395,7 @@ static int wait_for(struct kfd_wait_events_args *io, struct waiter *waiter)
 
 SIM_KFD_HANDLER(sim_kfd_wait_events)
 {
-	struct kfd_wait_events_args *io = args;
+	struct kfd_ioctl_wait_events_args *io = args;
 	struct waiter waiter = { .process = process,
 				 .count = io->num_events,
 				 .all = io->wait_for_all != 0 };
@@ -406,7 +407,7 @@ SIM_KFD_HANDLER(sim_kfd_wait_events)
 	waiter.events = sim_os_alloc((u64)max(io->num_events, 1u) * sizeof(*waiter.events));
 	if (!waiter.events)
 		return -ENOMEM;
-	io->wait_result = KFD_WAIT_FAIL;
+	io->wait_result = KFD_IOC_WAIT_RESULT_FAIL;
 	ret = look_up(process, io, &waiter);
 	if (ret == 0)
 		ret = wait_for(io, &waiter);

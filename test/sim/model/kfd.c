@@ -35,9 +35,11 @@ static SIM_KFD_HANDLER(create_process)
 	return process->is_context ? -EINVAL : SIM_KFD_NEW_CONTEXT;
 }
 
-#define R                                   DIR_READ
-#define W                                   DIR_WRITE
-#define ENTRY(name, bytes, flags, function) [KFD_##name] = { #name, function, bytes, flags }
+#define R                                              DIR_READ
+#define W                                              DIR_WRITE
+#define ENTRY_AT(number, name, bytes, flags, function) [number] = { #name, function, bytes, flags }
+#define ENTRY(name, bytes, flags, function) \
+	ENTRY_AT(_IOC_NR(AMDKFD_IOC_##name), name, bytes, flags, function)
 
 static const struct ioctl ioctls[KFD_COMMAND_END] = {
 	ENTRY(GET_VERSION, 8, R, sim_kfd_get_version),
@@ -52,10 +54,11 @@ static const struct ioctl ioctls[KFD_COMMAND_END] = {
 	ENTRY(SET_EVENT, 8, W, sim_kfd_set_event),
 	ENTRY(RESET_EVENT, 8, W, sim_kfd_reset_event),
 	ENTRY(WAIT_EVENTS, 24, R | W, sim_kfd_wait_events),
-	ENTRY(DBG_REGISTER, 8, W, retired),
-	ENTRY(DBG_UNREGISTER, 8, W, retired),
-	ENTRY(DBG_ADDRESS_WATCH, 16, W, retired),
-	ENTRY(DBG_WAVE_CONTROL, 16, W, retired),
+	ENTRY_AT(_IOC_NR(AMDKFD_IOC_DBG_REGISTER_DEPRECATED), DBG_REGISTER, 8, W, retired),
+	ENTRY_AT(_IOC_NR(AMDKFD_IOC_DBG_UNREGISTER_DEPRECATED), DBG_UNREGISTER, 8, W, retired),
+	ENTRY_AT(_IOC_NR(AMDKFD_IOC_DBG_ADDRESS_WATCH_DEPRECATED), DBG_ADDRESS_WATCH, 16, W,
+		 retired),
+	ENTRY_AT(_IOC_NR(AMDKFD_IOC_DBG_WAVE_CONTROL_DEPRECATED), DBG_WAVE_CONTROL, 16, W, retired),
 	ENTRY(SET_SCRATCH_BACKING_VA, 16, R | W, sim_kfd_set_scratch),
 	ENTRY(GET_TILE_CONFIG, 40, R | W, sim_kfd_get_tile_config),
 	ENTRY(SET_TRAP_HANDLER, 24, W, sim_kfd_set_trap_handler),
@@ -75,10 +78,10 @@ static const struct ioctl ioctls[KFD_COMMAND_END] = {
 	ENTRY(SET_XNACK_MODE, 4, R | W, sim_kfd_set_xnack_mode),
 	ENTRY(CRIU_OP, 56, R | W | FLAG_CRIU, sim_kfd_criu),
 	ENTRY(AVAILABLE_MEMORY, 16, R | W, sim_kfd_available_memory),
-	ENTRY(EXPORT_DMABUF, 16, R | W, sim_kfd_export_dmabuf),
-	ENTRY(RUNTIME_ENABLE, 16, R | W, sim_kfd_runtime_enable),
-	ENTRY(DBG_TRAP, 32, R | W, unsupported),
-	ENTRY(CREATE_PROCESS, 0, 0, create_process),
+	ENTRY_AT(KFD_EXPORT_DMABUF, EXPORT_DMABUF, 16, R | W, sim_kfd_export_dmabuf),
+	ENTRY_AT(KFD_RUNTIME_ENABLE, RUNTIME_ENABLE, 16, R | W, sim_kfd_runtime_enable),
+	ENTRY_AT(KFD_DBG_TRAP, DBG_TRAP, 32, R | W, unsupported),
+	ENTRY_AT(KFD_CREATE_PROCESS, CREATE_PROCESS, 0, 0, create_process),
 };
 
 static const struct ioctl ipc_import = { "IPC_IMPORT_HANDLE", sim_kfd_ipc_import, 48, R | W };
@@ -93,7 +96,7 @@ static const char *const criu_names[] = {
 
 static const char *fault_name(const struct ioctl *ioctl, const void *args)
 {
-	const struct kfd_criu_args *criu = args;
+	const struct kfd_ioctl_criu_args *criu = args;
 
 	if (ioctl->function != sim_kfd_criu || criu->op >= ARRAY_SIZE(criu_names))
 		return ioctl->name;

@@ -11,11 +11,11 @@
 
 SIM_KFD_HANDLER(sim_kfd_get_version)
 {
-	struct kfd_get_version_args *version = args;
+	struct kfd_ioctl_get_version_args *version = args;
 
 	(void)size;
-	version->major = 1;
-	version->minor = (u32)process->sim->knobs.kfd_minor;
+	version->major_version = 1;
+	version->minor_version = (u32)process->sim->knobs.kfd_minor;
 	return 0;
 }
 
@@ -34,19 +34,19 @@ static void describe_aperture(const struct sim_pdd *pdd,
 
 SIM_KFD_HANDLER(sim_kfd_get_apertures)
 {
-	struct kfd_get_process_apertures_args *out = args;
+	struct kfd_ioctl_get_process_apertures_args *out = args;
 	u32 i;
 
 	(void)size;
 	out->num_of_nodes = min(process->num_pdds, (u32)KFD_OLD_APERTURES);
 	for (i = 0; i < out->num_of_nodes; i++)
-		describe_aperture(process->pdds[i], &out->apertures[i]);
+		describe_aperture(process->pdds[i], &out->process_apertures[i]);
 	return 0;
 }
 
 SIM_KFD_HANDLER(sim_kfd_get_apertures_new)
 {
-	struct kfd_get_process_apertures_new_args *io = args;
+	struct kfd_ioctl_get_process_apertures_new_args *io = args;
 	struct kfd_process_device_apertures aperture;
 	u32 count = min(io->num_of_nodes, process->num_pdds), i;
 
@@ -60,8 +60,8 @@ SIM_KFD_HANDLER(sim_kfd_get_apertures_new)
 	io->num_of_nodes = count;
 	for (i = 0; i < count; i++) {
 		describe_aperture(process->pdds[i], &aperture);
-		if (sim_os_copy_to_user(io->apertures_ptr + i * sizeof(aperture), &aperture,
-					sizeof(aperture)) < 0)
+		if (sim_os_copy_to_user(io->kfd_process_device_apertures_ptr + i * sizeof(aperture),
+					&aperture, sizeof(aperture)) < 0)
 			return -EFAULT;
 	}
 	return 0;
@@ -95,7 +95,7 @@ int sim_pdd_acquire(struct sim_pdd *pdd, struct sim_render *render)
 
 SIM_KFD_HANDLER(sim_kfd_acquire_vm)
 {
-	struct kfd_acquire_vm_args *in = args;
+	struct kfd_ioctl_acquire_vm_args *in = args;
 	struct sim_render *render = sim_os_render_from_fd((int)in->drm_fd);
 	struct sim_pdd *pdd = sim_process_pdd(process, in->gpu_id);
 
@@ -111,7 +111,7 @@ SIM_KFD_HANDLER(sim_kfd_acquire_vm)
 
 SIM_KFD_HANDLER(sim_kfd_set_memory_policy)
 {
-	struct kfd_set_memory_policy_args *in = args;
+	struct kfd_ioctl_set_memory_policy_args *in = args;
 	struct sim_pdd *pdd = sim_process_pdd(process, in->gpu_id);
 
 	(void)size;
@@ -125,7 +125,7 @@ SIM_KFD_HANDLER(sim_kfd_set_memory_policy)
 
 SIM_KFD_HANDLER(sim_kfd_get_clock_counters)
 {
-	struct kfd_get_clock_counters_args *out = args;
+	struct kfd_ioctl_get_clock_counters_args *out = args;
 	struct sim_pdd *pdd = sim_process_pdd(process, out->gpu_id);
 	u64 now = sim_os_now_ns();
 
@@ -140,7 +140,7 @@ SIM_KFD_HANDLER(sim_kfd_get_clock_counters)
 
 SIM_KFD_HANDLER(sim_kfd_available_memory)
 {
-	struct kfd_available_memory_args *io = args;
+	struct kfd_ioctl_get_available_memory_args *io = args;
 	struct sim_pdd *pdd = sim_process_pdd(process, io->gpu_id);
 	u64 limit;
 
@@ -154,7 +154,7 @@ SIM_KFD_HANDLER(sim_kfd_available_memory)
 
 SIM_KFD_HANDLER(sim_kfd_set_scratch)
 {
-	struct kfd_set_scratch_args *in = args;
+	struct kfd_ioctl_set_scratch_backing_va_args *in = args;
 	struct sim_pdd *pdd = sim_process_pdd(process, in->gpu_id);
 
 	(void)size;
@@ -178,7 +178,7 @@ static int copy_zeros(u64 user, u32 count)
 
 SIM_KFD_HANDLER(sim_kfd_get_tile_config)
 {
-	struct kfd_get_tile_config_args *io = args;
+	struct kfd_ioctl_get_tile_config_args *io = args;
 
 	(void)size;
 	if (!sim_process_pdd(process, io->gpu_id))
@@ -195,7 +195,7 @@ SIM_KFD_HANDLER(sim_kfd_get_tile_config)
 
 SIM_KFD_HANDLER(sim_kfd_set_trap_handler)
 {
-	struct kfd_set_trap_handler_args *in = args;
+	struct kfd_ioctl_set_trap_handler_args *in = args;
 	struct sim_pdd *pdd = sim_process_pdd(process, in->gpu_id);
 
 	(void)size;
@@ -238,7 +238,7 @@ bool sim_process_can_xnack(const struct sim_process *process)
 
 SIM_KFD_HANDLER(sim_kfd_set_xnack_mode)
 {
-	struct kfd_set_xnack_mode_args *io = args;
+	struct kfd_ioctl_set_xnack_mode_args *io = args;
 	u32 id = 0;
 
 	(void)size;

@@ -238,8 +238,8 @@ int sim_mem_map(struct sim_mem *mem, struct sim_pdd *pdd)
 	return ret;
 }
 
-static int check_alloc(struct sim_process *process, const struct kfd_alloc_memory_args *io,
-		       struct sim_pdd *pdd)
+static int check_alloc(struct sim_process *process,
+		       const struct kfd_ioctl_alloc_memory_of_gpu_args *io, struct sim_pdd *pdd)
 {
 	bool nowhere = io->va_addr == 0 && type_of(io->flags) == KFD_MEM_VRAM;
 
@@ -270,7 +270,7 @@ static int check_user_pages(struct sim_process *process, const struct sim_mem_wa
 
 SIM_KFD_HANDLER(sim_kfd_alloc_memory)
 {
-	struct kfd_alloc_memory_args *io = args;
+	struct kfd_ioctl_alloc_memory_of_gpu_args *io = args;
 	struct sim_pdd *pdd = sim_process_pdd(process, io->gpu_id);
 	struct sim_mem_wanted wanted = {
 		.va = io->va_addr,
@@ -299,7 +299,7 @@ SIM_KFD_HANDLER(sim_kfd_alloc_memory)
 
 SIM_KFD_HANDLER(sim_kfd_free_memory)
 {
-	struct kfd_free_memory_args *in = args;
+	struct kfd_ioctl_free_memory_of_gpu_args *in = args;
 	struct sim_mem *mem = sim_mem_find(process, in->handle);
 
 	(void)size;
@@ -314,7 +314,7 @@ SIM_KFD_HANDLER(sim_kfd_free_memory)
 }
 
 /* The common checks of MAP and UNMAP. Returns the buffer. */
-static int check_map(struct sim_process *process, const struct kfd_map_memory_args *io,
+static int check_map(struct sim_process *process, const struct kfd_ioctl_map_memory_to_gpu_args *io,
 		     struct sim_mem **ret_mem)
 {
 	struct sim_pdd *pdd;
@@ -335,19 +335,20 @@ static int check_map(struct sim_process *process, const struct kfd_map_memory_ar
 	return 0;
 }
 
-static int next_device(struct sim_process *process, const struct kfd_map_memory_args *io,
-		       struct sim_pdd **ret_pdd)
+static int next_device(struct sim_process *process,
+		       const struct kfd_ioctl_map_memory_to_gpu_args *io, struct sim_pdd **ret_pdd)
 {
 	u32 id;
 
-	if (sim_os_copy_from_user(&id, io->device_ids_ptr + 4ull * io->n_success, sizeof(id)) < 0)
+	if (sim_os_copy_from_user(&id, io->device_ids_array_ptr + 4ull * io->n_success,
+				  sizeof(id)) < 0)
 		return -EFAULT;
 	return sim_process_pdd_with_vm(process, id, ret_pdd);
 }
 
 SIM_KFD_HANDLER(sim_kfd_map_memory)
 {
-	struct kfd_map_memory_args *io = args;
+	struct kfd_ioctl_map_memory_to_gpu_args *io = args;
 	struct sim_mem *mem;
 	struct sim_pdd *pdd;
 	int ret;
@@ -368,7 +369,7 @@ SIM_KFD_HANDLER(sim_kfd_map_memory)
 
 SIM_KFD_HANDLER(sim_kfd_unmap_memory)
 {
-	struct kfd_map_memory_args *io = args;
+	struct kfd_ioctl_map_memory_to_gpu_args *io = args;
 	struct sim_mem *mem;
 	struct sim_pdd *pdd;
 	int ret;

@@ -47,18 +47,18 @@ static int check_ring(u64 addr, u32 size, u32 percent, u32 priority)
 
 static int translate_type(const struct kfd_create_queue_args *io, struct sim_queue *queue)
 {
-	queue->format = io->queue_type == KFD_QUEUE_COMPUTE_AQL ? SIM_QUEUE_FORMAT_AQL
-								: SIM_QUEUE_FORMAT_PM4;
+	queue->format = io->queue_type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL ? SIM_QUEUE_FORMAT_AQL
+									 : SIM_QUEUE_FORMAT_PM4;
 	switch (io->queue_type) {
-	case KFD_QUEUE_COMPUTE:
-	case KFD_QUEUE_COMPUTE_AQL:
+	case KFD_IOC_QUEUE_TYPE_COMPUTE:
+	case KFD_IOC_QUEUE_TYPE_COMPUTE_AQL:
 		queue->type = SIM_QUEUE_COMPUTE;
 		return 0;
-	case KFD_QUEUE_SDMA:
+	case KFD_IOC_QUEUE_TYPE_SDMA:
 	case KFD_QUEUE_SDMA_BY_ENG_ID:
 		queue->type = SIM_QUEUE_SDMA;
 		return 0;
-	case KFD_QUEUE_SDMA_XGMI:
+	case KFD_IOC_QUEUE_TYPE_SDMA_XGMI:
 		queue->type = SIM_QUEUE_SDMA_XGMI;
 		return 0;
 	default:
@@ -379,7 +379,7 @@ SIM_KFD_HANDLER(sim_kfd_create_queue)
 
 SIM_KFD_HANDLER(sim_kfd_destroy_queue)
 {
-	struct kfd_destroy_queue_args *in = args;
+	struct kfd_ioctl_destroy_queue_args *in = args;
 	struct sim_queue *queue = sim_ids_get(&process->queues, in->queue_id);
 
 	(void)size;
@@ -391,7 +391,7 @@ SIM_KFD_HANDLER(sim_kfd_destroy_queue)
 
 SIM_KFD_HANDLER(sim_kfd_update_queue)
 {
-	struct kfd_update_queue_args *in = args;
+	struct kfd_ioctl_update_queue_args *in = args;
 	struct sim_queue *queue = sim_ids_get(&process->queues, in->queue_id);
 	struct sim *sim = process->sim;
 	int ret;
@@ -420,7 +420,7 @@ SIM_KFD_HANDLER(sim_kfd_update_queue)
 
 SIM_KFD_HANDLER(sim_kfd_set_cu_mask)
 {
-	struct kfd_set_cu_mask_args *in = args;
+	struct kfd_ioctl_set_cu_mask_args *in = args;
 
 	(void)size;
 	if (!in->num_cu_mask || in->num_cu_mask % 32)
@@ -430,7 +430,7 @@ SIM_KFD_HANDLER(sim_kfd_set_cu_mask)
 
 SIM_KFD_HANDLER(sim_kfd_alloc_queue_gws)
 {
-	struct kfd_alloc_queue_gws_args *io = args;
+	struct kfd_ioctl_alloc_queue_gws_args *io = args;
 	struct sim_queue *queue = sim_ids_get(&process->queues, io->queue_id);
 
 	(void)size;

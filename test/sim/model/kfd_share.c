@@ -82,7 +82,7 @@ int sim_mem_criu_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf)
 			       : sim_os_dmabuf_new(mem->bo, writable, ret_dmabuf);
 }
 
-static int answer_metadata(struct sim_bo *bo, struct kfd_get_dmabuf_info_args *io)
+static int answer_metadata(struct sim_bo *bo, struct kfd_ioctl_get_dmabuf_info_args *io)
 {
 	u8 metadata[SIM_BO_METADATA_BYTES];
 	u32 bytes;
@@ -113,7 +113,7 @@ static struct sim_gpu *first_visible(struct sim *sim)
 /* kfd_chardev.c: kfd_ioctl_get_dmabuf_info(), amdgpu_amdkfd.c: amdgpu_amdkfd_get_dmabuf_info()
  * (6.12). Of a GPU that can have partitions, host memory of KFD belongs to none of them. */
 static void answer_dmabuf_info(const struct sim_bo *bo, const struct sim_gpu *first,
-			       struct kfd_get_dmabuf_info_args *io)
+			       struct kfd_ioctl_get_dmabuf_info_args *io)
 {
 	bool vram = (bo->domains & DRM_DOMAIN_VRAM) != 0;
 
@@ -128,7 +128,7 @@ static void answer_dmabuf_info(const struct sim_bo *bo, const struct sim_gpu *fi
 SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info)
 {
 	struct sim_gpu *first = first_visible(process->sim);
-	struct kfd_get_dmabuf_info_args *io = args;
+	struct kfd_ioctl_get_dmabuf_info_args *io = args;
 	struct sim_dmabuf *dmabuf;
 	struct sim_bo *bo;
 	int ret;
@@ -232,7 +232,7 @@ static int import(struct sim_pdd *pdd, int fd, u64 va, struct sim_mem **ret_mem)
 
 SIM_KFD_HANDLER(sim_kfd_import_dmabuf)
 {
-	struct kfd_import_dmabuf_args *io = args;
+	struct kfd_ioctl_import_dmabuf_args *io = args;
 	struct sim_pdd *pdd;
 	struct sim_mem *mem;
 	int ret;

@@ -41,7 +41,7 @@ struct sim_pdd {
 	u8 doorbell_used[KFD_DOORBELL_SLICE / 8];
 	u32 num_queues;
 	u32 evicted; /* under sim->engine_lock */
-	struct kfd_set_trap_handler_args trap_handler;
+	struct kfd_ioctl_set_trap_handler_args trap_handler;
 	u32 memory_policy;
 	u64 scratch_va;
 	struct sim_bo svm_window; /* the whole address space, as this GPU sees it */
@@ -333,12 +333,12 @@ bool sim_svm_covers(struct sim_process *process, struct sim_pdd *pdd, u64 addr, 
 /* The process has unmapped [start, end). */
 void sim_svm_unmapped(struct sim_process *process, u64 start, u64 end);
 int sim_svm_set(struct sim_process *process, u64 addr, u64 size,
-		const struct kfd_svm_attribute *attrs, u32 count);
+		const struct kfd_ioctl_svm_attribute *attrs, u32 count);
 u32 sim_svm_count(struct sim_process *process);
 
 /* criu.c, criu_restore.c, criu_resume.c */
 SIM_KFD_HANDLER(sim_kfd_criu);
-int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *args);
+int sim_criu_restore(struct sim_process *process, struct kfd_ioctl_criu_args *args);
 /* Whether records of BOs end with a struct sim_priv_ipc. */
 bool sim_criu_has_ipc(const struct sim *sim);
 /* RESUME of another process, by its pid: -ESRCH. */
@@ -398,7 +398,7 @@ struct sim_priv_event {
 struct sim_priv_svm {
 	u32 object_type, pad;
 	u64 first, pages;
-	struct kfd_svm_attribute attrs[];
+	struct kfd_ioctl_svm_attribute attrs[];
 };
 
 _Static_assert(sizeof(struct sim_priv_queue) == 120, "priv_data");

@@ -8,8 +8,6 @@
 #define DEFAULT_GRANULARITY 9u
 #define FLAG_GPU_READ_ONLY  8u
 #define WINDOW_BYTES        (1ull << 47)
-#define OP_SET              0u
-#define OP_GET              1u
 
 static void range_free(struct sim_svm_range *range)
 {
@@ -28,7 +26,7 @@ static struct sim_svm_range *range_new(u64 first, u64 pages)
 	range->prefetch_loc = UNDEFINED;
 	range->flags = DEFAULT_FLAGS;
 	range->granularity = DEFAULT_GRANULARITY;
-	memset(range->access, KFD_SVM_NO_ACCESS, sizeof(range->access));
+	memset(range->access, KFD_IOCTL_SVM_ATTR_NO_ACCESS, sizeof(range->access));
 	return range;
 }
 
@@ -56,7 +54,7 @@ int sim_svm_reach(void *arg, u64 addr, u64 size, bool write, struct sim_reach *r
 	for (range = process->svm; range; range = range->next)
 		if (range->first <= page && page < range->first + range->pages)
 			break;
-	if (range && range->access[pdd->index] != KFD_SVM_NO_ACCESS) {
+	if (range && range->access[pdd->index] != KFD_IOCTL_SVM_ATTR_NO_ACCESS) {
 		ret = write && range->flags & FLAG_GPU_READ_ONLY ? -EACCES : 0;
 		ret_reach->bytes = min(size, (range->first + range->pages) * SIM_PAGE_SIZE - addr);
 	}
@@ -117,7 +115,7 @@ bool sim_svm_covers(struct sim_process *process, struct sim_pdd *pdd, u64 addr, 
 	sim_lock(&process->svm_lock);
 	for (range = process->svm; range && at < end; range = range->next)
 		if (range->first <= at && at < range->first + range->pages &&
-		    range->access[pdd->index] != KFD_SVM_NO_ACCESS)
+		    range->access[pdd->index] != KFD_IOCTL_SVM_ATTR_NO_ACCESS)
 			at = range->first + range->pages;
 	sim_unlock(&process->svm_lock);
 	return at >= end;
@@ -174,24 +172,24 @@ static int fill_holes(struct sim_process *process, u64 first, u64 end)
 }
 
 static void apply(struct sim_process *process, struct sim_svm_range *range,
-		  const struct kfd_svm_attribute *attr)
+		  const struct kfd_ioctl_svm_attribute *attr)
 {
 	struct sim_pdd *pdd;
 
 	switch (attr->type) {
-	case KFD_SVM_PREFERRED_LOC:
+	case KFD_IOCTL_SVM_ATTR_PREFERRED_LOC:
 		range->preferred_loc = attr->value;
 		break;
-	case KFD_SVM_PREFETCH_LOC:
+	case KFD_IOCTL_SVM_ATTR_PREFETCH_LOC:
 		range->prefetch_loc = attr->value;
 		break;
-	case KFD_SVM_SET_FLAGS:
+	case KFD_IOCTL_SVM_ATTR_SET_FLAGS:
 		range->flags |= attr->value;
 		break;
-	case KFD_SVM_CLR_FLAGS:
+	case KFD_IOCTL_SVM_ATTR_CLR_FLAGS:
 		range->flags &= ~attr->value;
 		break;
-	case KFD_SVM_GRANULARITY:
+	case KFD_IOCTL_SVM_ATTR_GRANULARITY:
 		range->granularity = min(attr->value, 63u);
 		break;
 	default:
@@ -201,21 +199,21 @@ static void apply(struct sim_process *process, struct sim_svm_range *range,
 	}
 }
 
-static int check_attr(struct sim_process *process, const struct kfd_svm_attribute *attr)
+static int check_attr(struct sim_process *process, const struct kfd_ioctl_svm_attribute *attr)
 {
 	switch (attr->type) {
-	case KFD_SVM_PREFERRED_LOC:
-	case KFD_SVM_PREFETCH_LOC:
+	case KFD_IOCTL_SVM_ATTR_PREFERRED_LOC:
+	case KFD_IOCTL_SVM_ATTR_PREFETCH_LOC:
 		if (attr->value == 0 || attr->value == UNDEFINED)
 			return 0;
 		return sim_process_pdd(process, attr->value) ? 0 : -EINVAL;
-	case KFD_SVM_ACCESS:
-	case KFD_SVM_ACCESS_IN_PLACE:
-	case KFD_SVM_NO_ACCESS:
+	case KFD_IOCTL_SVM_ATTR_ACCESS:
+	case KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE:
+	case KFD_IOCTL_SVM_ATTR_NO_ACCESS:
 		return sim_process_pdd(process, attr->value) ? 0 : -EINVAL;
-	case KFD_SVM_SET_FLAGS:
-	case KFD_SVM_CLR_FLAGS:
-	case KFD_SVM_GRANULARITY:
+	case KFD_IOCTL_SVM_ATTR_SET_FLAGS:
+	case KFD_IOCTL_SVM_ATTR_CLR_FLAGS:
+	case KFD_IOCTL_SVM_ATTR_GRANULARITY:
 		return 0;
 	default:
 		return -EINVAL;
@@ -223,7 +221,7 @@ static int check_attr(struct sim_process *process, const struct kfd_svm_attribut
 }
 
 int sim_svm_set(struct sim_process *process, u64 addr, u64 size,
-		const struct kfd_svm_attribute *attrs, u32 count)
+		const struct kfd_ioctl_svm_attribute *attrs, u32 count)
 {
 	u64 first = addr / SIM_PAGE_SIZE, end = (addr + size) / SIM_PAGE_SIZE;
 	struct sim_svm_range *range;
@@ -275,33 +273,34 @@ void sim_svm_unmapped(struct sim_process *process, u64 start, u64 end)
 }
 
 static void answer(struct sim_process *process, const struct sim_svm_range *range,
-		   struct kfd_svm_attribute *attr)
+		   struct kfd_ioctl_svm_attribute *attr)
 {
 	struct sim_pdd *pdd;
 
 	switch (attr->type) {
-	case KFD_SVM_PREFERRED_LOC:
+	case KFD_IOCTL_SVM_ATTR_PREFERRED_LOC:
 		attr->value = range ? range->preferred_loc : UNDEFINED;
 		break;
-	case KFD_SVM_PREFETCH_LOC:
+	case KFD_IOCTL_SVM_ATTR_PREFETCH_LOC:
 		attr->value = range ? range->prefetch_loc : UNDEFINED;
 		break;
-	case KFD_SVM_SET_FLAGS:
+	case KFD_IOCTL_SVM_ATTR_SET_FLAGS:
 		attr->value = range ? range->flags : DEFAULT_FLAGS;
 		break;
-	case KFD_SVM_CLR_FLAGS:
+	case KFD_IOCTL_SVM_ATTR_CLR_FLAGS:
 		attr->value = ~(range ? range->flags : DEFAULT_FLAGS);
 		break;
-	case KFD_SVM_GRANULARITY:
+	case KFD_IOCTL_SVM_ATTR_GRANULARITY:
 		attr->value = range ? range->granularity : DEFAULT_GRANULARITY;
 		break;
 	default:
 		pdd = sim_process_pdd(process, attr->value);
-		attr->type = pdd && range ? range->access[pdd->index] : KFD_SVM_NO_ACCESS;
+		attr->type =
+			pdd && range ? range->access[pdd->index] : KFD_IOCTL_SVM_ATTR_NO_ACCESS;
 	}
 }
 
-static int get_attrs(struct sim_process *process, struct kfd_svm_args *io)
+static int get_attrs(struct sim_process *process, struct kfd_ioctl_svm_args *io)
 {
 	u64 first = io->start_addr / SIM_PAGE_SIZE;
 	struct sim_svm_range *range;
@@ -322,7 +321,7 @@ static int get_attrs(struct sim_process *process, struct kfd_svm_args *io)
 
 SIM_KFD_HANDLER(sim_kfd_svm)
 {
-	struct kfd_svm_args *io = args;
+	struct kfd_ioctl_svm_args *io = args;
 
 	if (SIM_KNOB(process->sim, no_svm))
 		return -EPERM;
@@ -333,7 +332,7 @@ SIM_KFD_HANDLER(sim_kfd_svm)
 		return -EINVAL;
 	if (io->nattr > (size - sizeof(*io)) / sizeof(io->attrs[0]))
 		return -EINVAL;
-	if (io->op == OP_SET)
+	if (io->op == KFD_IOCTL_SVM_OP_SET_ATTR)
 		return sim_svm_set(process, io->start_addr, io->size, io->attrs, io->nattr);
-	return io->op == OP_GET ? get_attrs(process, io) : -EINVAL;
+	return io->op == KFD_IOCTL_SVM_OP_GET_ATTR ? get_attrs(process, io) : -EINVAL;
 }

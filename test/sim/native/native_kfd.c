@@ -283,11 +283,11 @@ void sim_os_resume_start(struct sim_process *sim_process)
 
 long native_kfd_ioctl(struct native_file *file, u32 request, void *argument)
 {
-	const struct kfd_criu_args *args = argument;
+	const struct kfd_ioctl_criu_args *args = argument;
 	long ret;
 
-	if ((request & 0xff) == KFD_CRIU_OP && args && args->op == KFD_CRIU_RESUME &&
-	    (pid_t)args->pid != native_real_pid())
+	if ((request & 0xff) == _IOC_NR(AMDKFD_IOC_CRIU_OP) && args &&
+	    args->op == KFD_CRIU_OP_RESUME && (pid_t)args->pid != native_real_pid())
 		return native_resume_elsewhere(native_get(), (pid_t)args->pid);
 	ret = sim_kfd_ioctl(&file->process->process, request, (u64)(uintptr_t)argument);
 	return ret == SIM_KFD_NEW_CONTEXT ? context_new(file) : ret;

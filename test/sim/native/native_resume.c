@@ -22,7 +22,7 @@ static socklen_t name_of(pid_t pid, struct sockaddr_un *ret_name)
 
 static s32 resume_here(struct native *native)
 {
-	struct kfd_criu_args args = { .op = KFD_CRIU_RESUME, .pid = (u32)native->mm.pid };
+	struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_RESUME, .pid = (u32)native->mm.pid };
 	struct sim_process *process = sim_os_process_find(args.pid);
 	s32 ret;
 
