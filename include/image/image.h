@@ -65,6 +65,7 @@ enum image_kind {
 	IMAGE_KFD,
 	IMAGE_RENDER,
 	IMAGE_DMABUF,
+	IMAGE_PAGES,
 };
 
 /* The state image of a file. */
@@ -100,6 +101,17 @@ int image_end_pages(int id, uint32_t gpu_id, int *fd);
 
 /* image_dir.c: the image directory, with the images of this dump and of older ones. If images are
  * streamed, the functions below do not change the directory. */
+
+/* What the name of an image says. */
+struct image_name {
+	enum image_kind kind;
+	int id;
+	/* Of a pages file, or 0. */
+	uint32_t gpu_id;
+};
+
+/* False: the file is not an image of the plugin. */
+bool image_dir_parse_name(const char *name, struct image_name *ret_name);
 
 /* Not for streams: the image with the state of process @pid (its vpid). -ENOENT: no image has its
  * state. */

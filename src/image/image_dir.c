@@ -20,22 +20,34 @@
 /* CRIU's image of a process, by its vpid. */
 #define CORE_NAME "core-%d.img"
 
-/* Whether @name has the form of @pattern. @ret_id: the id in the name. */
-static bool parse_name(const char *pattern, const char *name, int *ret_id)
+bool image_dir_parse_name(const char *name, struct image_name *ret_name)
 {
-	unsigned int gpu_id = 0;
-	char again[IMAGE_NAME_SIZE];
+	static const char *const patterns[] = {
+		[IMAGE_KFD] = IMAGE_KFD_NAME,
+		[IMAGE_RENDER] = IMAGE_RENDER_NAME,
+		[IMAGE_DMABUF] = IMAGE_DMABUF_NAME,
+		[IMAGE_PAGES] = IMAGE_PAGES_NAME,
+	};
 
-	/* Only names of pages files have a GPU. */
-	if (sscanf(name, pattern, ret_id, &gpu_id) < 1)
-		return false;
-	(void)snprintf(again, sizeof(again), pattern, *ret_id, gpu_id);
-	return !strcmp(again, name);
+	for (size_t kind = IMAGE_KFD; kind < ARRAY_SIZE(patterns); kind++) {
+		struct image_name image = { .kind = (enum image_kind)kind };
+		char again[IMAGE_NAME_SIZE];
+
+		/* Only names of pages files have a GPU. */
+		if (sscanf(name, patterns[kind], &image.id, &image.gpu_id) < 1)
+			continue;
+		(void)snprintf(again, sizeof(again), patterns[kind], image.id, image.gpu_id);
+		if (strcmp(again, name) != 0)
+			continue;
+		*ret_name = image;
+		return true;
+	}
+	return false;
 }
 
-/* Calls @match for each file whose name has the form of @pattern, until @match returns something
- * other than -ENOENT. Returns that, or -ENOENT. */
-static int scan(const char *pattern, int (*match)(int id, const char *name, void *argument),
+/* Calls @match for each image of @kind, until @match returns something other than -ENOENT. Returns
+ * that, or -ENOENT. */
+static int scan(enum image_kind kind, int (*match)(int id, const char *name, void *argument),
 		void *argument)
 {
 	int fd, error = 0, ret = -ENOENT;
@@ -53,10 +65,10 @@ static int scan(const char *pattern, int (*match)(int id, const char *name, void
 		return log_error(-ENOMEM, "images: cannot list the directory");
 	}
 	while (ret == -ENOENT && (entry = next_entry(stream, &error))) {
-		int id;
+		struct image_name image;
 
-		if (parse_name(pattern, entry->d_name, &id))
-			ret = match(id, entry->d_name, argument);
+		if (image_dir_parse_name(entry->d_name, &image) && image.kind == kind)
+			ret = match(image.id, entry->d_name, argument);
 	}
 	(void)closedir(stream);
 	return error < 0 ? log_error(error, "images: cannot list the directory") : ret;
@@ -99,7 +111,7 @@ static int match_kfd(int id, const char *name, void *argument)
 int image_dir_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd)
 {
 	struct kfd_search search = { .pid = pid };
-	int ret = scan(IMAGE_KFD_NAME, match_kfd, &search);
+	int ret = scan(IMAGE_KFD, match_kfd, &search);
 
 	if (ret == -ENOENT && search.kfd) {
 		*ret_id = search.id;
@@ -129,13 +141,8 @@ static int add_id(int id, const char *name, void *argument)
 int image_dir_list(enum image_kind kind, int **ret_ids, size_t *ret_count)
 {
 	_cleanup_free_ int *ids = NULL;
-	static const char *const names[] = {
-		[IMAGE_KFD] = IMAGE_KFD_NAME,
-		[IMAGE_RENDER] = IMAGE_RENDER_NAME,
-		[IMAGE_DMABUF] = IMAGE_DMABUF_NAME,
-	};
 	struct id_list list = { 0 };
-	int ret = scan(names[kind], add_id, &list);
+	int ret = scan(kind, add_id, &list);
 
 	ids = list.ids;
 	if (ret != -ENOENT)
@@ -157,8 +164,8 @@ static int match_any(int id, const char *name, void *argument)
 
 bool image_dir_has_any(void)
 {
-	return !image_is_streamed() && (scan(IMAGE_KFD_NAME, match_any, NULL) == 0 ||
-					scan(IMAGE_RENDER_NAME, match_any, NULL) == 0);
+	return !image_is_streamed() &&
+	       (scan(IMAGE_KFD, match_any, NULL) == 0 || scan(IMAGE_RENDER, match_any, NULL) == 0);
 }
 
 void image_dir_report_missing(int id, bool expected)
@@ -213,21 +220,21 @@ static int remove_match(int id, const char *name, void *argument)
 }
 
 /* Removes as many as possible. */
-static int remove_all(const char *pattern)
+static int remove_all(enum image_kind kind)
 {
 	int stays = 0, ret;
 
 	/* A stream has no older images, and files in the directory belong to another dump. */
 	if (image_is_streamed())
 		return 0;
-	ret = scan(pattern, remove_match, &stays);
+	ret = scan(kind, remove_match, &stays);
 	return ret == -ENOENT ? stays : ret;
 }
 
 int image_dir_remove_state(void)
 {
-	int kfd = remove_all(IMAGE_KFD_NAME), render = remove_all(IMAGE_RENDER_NAME);
-	int dmabuf = remove_all(IMAGE_DMABUF_NAME);
+	int kfd = remove_all(IMAGE_KFD), render = remove_all(IMAGE_RENDER);
+	int dmabuf = remove_all(IMAGE_DMABUF);
 
 	if (kfd < 0)
 		return kfd;
@@ -236,7 +243,7 @@ int image_dir_remove_state(void)
 
 int image_dir_remove_old(void)
 {
-	int state = image_dir_remove_state(), pages = remove_all(IMAGE_PAGES_NAME);
+	int state = image_dir_remove_state(), pages = remove_all(IMAGE_PAGES);
 
 	return state < 0 ? state : pages;
 }
@@ -271,13 +278,13 @@ int image_dir_find_compute_render(pid_t pid, uint32_t minor)
 {
 	struct render_search search = { .pid = pid, .minor = minor };
 
-	return scan(IMAGE_RENDER_NAME, match_render, &search);
+	return scan(IMAGE_RENDER, match_render, &search);
 }
 
 int image_dir_expect_render(pid_t pid, uint32_t minor)
 {
 	struct render_search search = { .pid = pid, .minor = minor };
-	int ret = scan(IMAGE_RENDER_NAME, match_render, &search);
+	int ret = scan(IMAGE_RENDER, match_render, &search);
 
 	return ret == -ENOENT && search.unclaimed ? 0 : ret;
 }
