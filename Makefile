@@ -52,7 +52,7 @@ $(PLUGIN): $(OBJECTS)
 # Of the plugin, the tool has only the files whose functions it calls.
 $(TOOL): $(TOOL_OBJECTS) $(BUILD)/objects.a
 	$(call SHOW,LD)
-	$(Q)$(CC) -Wl,--as-needed,-z,relro,-z,now $(LDFLAGS) -o $@ $^ $(LIBS) -ljson-c
+	$(Q)$(CC) -Wl,--as-needed,-z,relro,-z,now $(LDFLAGS) -o $@ $^ $(LIBS) -larchive -ljson-c
 
 $(BUILD)/%.o: %.c $(MESSAGES).h
 	@mkdir -p $(@D)

@@ -61,12 +61,11 @@ static int open_pages(struct contents *contents, const struct tool_kfd *kfd)
 			return ret;
 		if (job->image_fd >= 0)
 			(void)posix_fadvise(job->image_fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-		add_pieces(contents, job, kfd->message);
 	}
 	return 0;
 }
 
-int contents_open(const struct tool_kfd *kfd, struct contents *ret_contents)
+int contents_list(const struct tool_kfd *kfd, struct contents *ret_contents)
 {
 	_cleanup_(contents_close) struct contents contents = { 0 };
 	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
@@ -78,6 +77,20 @@ int contents_open(const struct tool_kfd *kfd, struct contents *ret_contents)
 	if (ret < 0 || !contents.pieces)
 		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", kfd->id);
 	ret = kfd_jobs_set_checksums(&contents.jobs, kfd->id, kfd->message);
+	if (ret < 0)
+		return ret;
+	for (uint32_t i = 0; i < contents.jobs.num_jobs; i++)
+		add_pieces(&contents, &contents.jobs.jobs[i], kfd->message);
+	*ret_contents = contents;
+	contents = (struct contents){ 0 };
+	return 0;
+}
+
+int contents_open(const struct tool_kfd *kfd, struct contents *ret_contents)
+{
+	_cleanup_(contents_close) struct contents contents = { 0 };
+	int ret = contents_list(kfd, &contents);
+
 	if (!ret)
 		ret = open_pages(&contents, kfd);
 	if (ret < 0)

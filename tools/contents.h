@@ -25,8 +25,10 @@ struct contents {
 	size_t count;
 };
 
-/* Opens the pages files of the process in the image directory, and finds its BOs there. Logs on
+/* Finds the BOs of the process in its pages files. The pieces of a job follow each other. Logs on
  * error. Free the result with contents_close(). */
+int contents_list(const struct tool_kfd *kfd, struct contents *ret_contents);
+/* The same, and opens the pages files in the image directory. */
 int contents_open(const struct tool_kfd *kfd, struct contents *ret_contents);
 void contents_close(struct contents *contents);
 

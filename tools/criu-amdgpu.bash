@@ -24,7 +24,7 @@ _criu_amdgpu() {
 	show:-*) mapfile -t COMPREPLY < <(compgen -W "--json" -- "$word") ;;
 	verify:-*) mapfile -t COMPREPLY < <(compgen -W "--quiet" -- "$word") ;;
 	fit:-*) mapfile -t COMPREPLY < <(compgen -W "--topology --quiet" -- "$word") ;;
-	*) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+	*) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 	esac
 }
 

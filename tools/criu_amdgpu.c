@@ -37,10 +37,10 @@ static const struct command {
 } commands[] = {
 	{ "check", check_run, false, "one process", "qDL",
 	  "whether this machine, or process PID, can be dumped" },
-	{ "show", show_run, true, "one directory", "j", "what the images hold" },
-	{ "verify", verify_run, true, "one directory", "q",
+	{ "show", show_run, true, "one directory or archive", "j", "what the images hold" },
+	{ "verify", verify_run, true, "one directory or archive", "q",
 	  "whether the images are whole, by their checksums" },
-	{ "fit", fit_run, true, "one directory", "qt",
+	{ "fit", fit_run, true, "one directory or archive", "qt",
 	  "whether the images would restore on the GPUs of a machine" },
 };
 
@@ -57,9 +57,9 @@ static const struct option options[] = {
 
 static void print_help(void)
 {
-	printf("Usage: criu-amdgpu COMMAND [OPTION...] [PID | DIR]\n"
-	       "Reads the images that criu dump and the amdgpu plugin have written to DIR, and\n"
-	       "checks whether a dump is possible.\n\n"
+	printf("Usage: criu-amdgpu COMMAND [OPTION...] [PID | DIR | ARCHIVE]\n"
+	       "Reads the images that criu dump and the amdgpu plugin have written to DIR, or that\n"
+	       "a container runtime has put in ARCHIVE, and checks whether a dump is possible.\n\n"
 	       "Commands:\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		printf("  %-8s %s\n", commands[i].name, commands[i].purpose);
@@ -116,16 +116,22 @@ static int check_arguments(const struct command *command, int count, const char 
 	return TOOL_YES;
 }
 
+/* An archive is for reading only. */
+static int open_images(const struct command *command, const char *path)
+{
+	if (!path)
+		return 0;
+	return command->run == check_run ? host_open_directory(path) : host_open_images(path);
+}
+
 static int run(const struct command *command, const struct tool_request *request)
 {
-	int ret = request->dir ? host_open_images(request->dir) : 0;
+	int ret = open_images(command, request->dir);
 
-	if (ret < 0) {
-		(void)fprintf(stderr, "criu-amdgpu: cannot open directory %s: %s\n", request->dir,
-			      strerror(-ret));
+	if (ret < 0)
 		return TOOL_TROUBLE;
-	}
 	ret = command->run(request);
+	host_close_images();
 	if (fflush(stdout) || ferror(stdout)) {
 		(void)fprintf(stderr, "criu-amdgpu: cannot write the output: %s\n",
 			      strerror(errno));

@@ -1,29 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The functions of CRIU that the units of the plugin call. A tool has an image directory and a log,
- * and neither tasks nor streams. */
+/* The functions of CRIU that the units of the plugin call. A tool has a log and an image directory,
+ * or an archive whose images it serves as streams, and no tasks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "criu/log.h"
+#include "image_archive.h"
 #include "tool.h"
 
 /* CRIU's levels: 1 is an error, 2 a warning. Others are of no interest here. */
 #define LEVEL_WARN 2
 
 static int image_dir = -1;
+static struct image_archive *archive;
 
-int host_open_images(const char *dir)
+int host_open_directory(const char *path)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
-		return -errno;
+		return log_error(-errno, "cannot open directory %s", path);
 	image_dir = fd;
 	return 0;
+}
+
+/* O_NONBLOCK: an open() of a pipe must not block. */
+int host_open_images(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat stat;
+
+	if (fd < 0 || fstat(fd, &stat) < 0)
+		return log_error(-errno, "cannot open %s", path);
+	if (S_ISDIR(stat.st_mode)) {
+		image_dir = take_fd(&fd);
+		return 0;
+	}
+	if (!S_ISREG(stat.st_mode))
+		return log_error(-EOPNOTSUPP, "cannot open %s: neither a directory nor an archive",
+				 path);
+	host_set_streaming();
+	return image_archive_read(path, take_fd(&fd), &archive);
+}
+
+void host_close_images(void)
+{
+	image_archive_free(&archive);
+	fd_close(&image_dir);
+}
+
+const struct image_archive *host_archive(void)
+{
+	return archive;
+}
+
+int host_open_file(const char *name)
+{
+	int fd;
+
+	if (archive)
+		return image_archive_open(archive, name);
+	fd = openat(image_dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 /* The user did not start the plugin, so its name is of no interest. */
@@ -98,7 +143,6 @@ int fdstore_get(int id)
 int img_streamer_open(const char *name, int flags);
 int img_streamer_open(const char *name, int flags)
 {
-	(void)name;
 	(void)flags;
-	return -1;
+	return archive ? image_archive_open(archive, name) : -1;
 }

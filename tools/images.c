@@ -5,6 +5,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "image/image.h"
+#include "image_archive.h"
 #include "tool.h"
 
 /* Appends @image, which has no message yet. */
@@ -71,7 +72,8 @@ static int read_kind(struct tool_images *images, enum image_kind kind,
 {
 	_cleanup_free_ int *ids = NULL;
 	size_t count = 0;
-	int ret = image_dir_list(kind, &ids, &count);
+	int ret = host_archive() ? image_archive_list(host_archive(), kind, &ids, &count)
+				 : image_dir_list(kind, &ids, &count);
 
 	for (size_t i = 0; !ret && i < count; i++)
 		ret = read(images, ids[i]);

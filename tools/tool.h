@@ -25,7 +25,8 @@ enum tool_status {
 
 /* What the user has asked. */
 struct tool_request {
-	/* The image directory, for check that of a dump, or NULL if it is not given. */
+	/* The image directory or an archive; for check the directory for a dump, or NULL if it is
+	 * not given. */
 	const char *dir;
 	/* The directory of CRIU's plugins, or NULL for CRIU's own. */
 	const char *libdir;
@@ -51,7 +52,7 @@ int verify_images(const struct tool_images *images);
 /* fit.c: whether the GPUs of the images can be mapped to those of a machine. */
 int fit_run(const struct tool_request *request);
 
-/* images.c: all state images of the directory, in the order of their ids. */
+/* images.c: all state images of the directory or of the archive, in the order of their ids. */
 
 struct tool_kfd {
 	int id;
@@ -77,7 +78,7 @@ struct tool_images {
 	size_t num_renders;
 };
 
-/* Reads and validates all of them. -ENOENT: the directory has none. Logs on error. Free the result
+/* Reads and validates all of them. -ENOENT: there are none. Logs on error. Free the result
  * with images_done(). */
 int images_read(struct tool_images *ret_images);
 void images_done(struct tool_images *images);
@@ -89,8 +90,17 @@ int show_json(const struct tool_images *images);
 
 /* host.c: stands in for CRIU. Errors and warnings go to standard error, a line each. */
 
-/* Opens the image directory for the units of the plugin. -errno. */
-int host_open_images(const char *dir);
+struct image_archive;
+
+/* The directory for the units of the plugin. Logs on error. */
+int host_open_directory(const char *path);
+/* The images for the units of the plugin: a directory, or an archive. Logs on error. */
+int host_open_images(const char *path);
+void host_close_images(void);
+/* The archive, or NULL if the images are in a directory. */
+const struct image_archive *host_archive(void);
+/* A descriptor of file @name beside the images. -ENOENT and other errors: logs nothing. */
+int host_open_file(const char *name);
 
 /* text.c */
 

@@ -15,14 +15,14 @@
 #include "criu/log.h"
 #include "image/image.h"
 #include "tool.h"
+#include "verify.h"
+#include "verify_archive.h"
 #include "verify_files.h"
 
 #define PIECE (1u << 20)
 /* The most of a BO that is one part. */
 #define PART_MAX    (64ull << 20)
 #define THREADS_MAX 8
-/* A terminal shows the progress this often. */
-#define PROGRESS_MS 200
 
 /* A part of a BO. */
 struct piece_of_work {
@@ -36,23 +36,14 @@ struct piece_of_work {
 	int result;
 };
 
-/* The processes that are verified. */
-struct totals {
-	size_t num_bos;
-	size_t num_unchecked;
-	uint64_t bytes;
-	/* With those of the processes that follow. */
-	uint64_t all_bytes;
-};
-
 /* All BOs of one process. */
 struct verification {
 	struct piece_of_work *work;
 	size_t count;
 	size_t num_bos;
 	uint64_t size;
-	/* The progress of all processes, or NULL if it is not shown. */
-	const struct totals *totals;
+	/* Of all processes. */
+	const struct verify_totals *totals;
 	atomic_size_t next;
 	atomic_uint_fast64_t done;
 	/* The threads that have not ended, and a wake-up for the end of the last. */
@@ -94,13 +85,20 @@ static void *verify_parts(void *argument)
 	return NULL;
 }
 
-static void show_progress(struct verification *run)
+void verify_show_progress(const struct verify_totals *totals, uint64_t done)
 {
-	uint64_t done = run->totals->bytes + atomic_load(&run->done);
 	char now[16], all[16];
 
-	(void)fprintf(stderr, "\rverified %s of %s", text_size(done, now),
-		      text_size(run->totals->all_bytes, all));
+	if (!totals->shows_progress)
+		return;
+	(void)fprintf(stderr, "\rverified %s of %s", text_size(totals->bytes + done, now),
+		      text_size(totals->all_bytes, all));
+}
+
+void verify_end_progress(const struct verify_totals *totals)
+{
+	if (totals->shows_progress)
+		(void)fprintf(stderr, "\r%*s\r", 60, "");
 }
 
 /* The lock is held. Shows the progress until all threads have ended. */
@@ -110,15 +108,13 @@ static void await_threads(struct verification *run)
 		struct timespec until;
 
 		(void)clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += PROGRESS_MS * 1000000L;
+		until.tv_nsec += VERIFY_PROGRESS_MS * 1000000L;
 		until.tv_sec += until.tv_nsec / 1000000000L;
 		until.tv_nsec %= 1000000000L;
 		(void)pthread_cond_timedwait(&run->ended, &run->lock, &until);
-		if (run->totals)
-			show_progress(run);
+		verify_show_progress(run->totals, atomic_load(&run->done));
 	}
-	if (run->totals)
-		(void)fprintf(stderr, "\r%*s\r", 60, "");
+	verify_end_progress(run->totals);
 }
 
 static size_t choose_threads(size_t num_parts)
@@ -163,7 +159,7 @@ static void add_parts(struct verification *run, const struct contents_piece *bo)
 }
 
 static void add_bos(const struct contents *contents, struct verification *run,
-		    struct totals *totals)
+		    struct verify_totals *totals)
 {
 	for (size_t i = 0; i < contents->count; i++) {
 		const struct contents_piece *bo = &contents->pieces[i];
@@ -175,7 +171,7 @@ static void add_bos(const struct contents *contents, struct verification *run,
 	}
 }
 
-static int report_bo(int id, const CriuKfd *kfd, const struct contents_piece *piece, int result)
+int verify_report_bo(int id, const CriuKfd *kfd, const struct contents_piece *piece, int result)
 {
 	const KfdBoEntry *bo = kfd->bo_entries[piece->index];
 	char name[IMAGE_NAME_SIZE];
@@ -189,8 +185,7 @@ static int report_bo(int id, const CriuKfd *kfd, const struct contents_piece *pi
 					    : "cannot read it");
 }
 
-/* The checksum that was saved with the BO. */
-static uint64_t expect(const struct contents *contents, const struct contents_piece *bo)
+uint64_t verify_expect(const struct contents *contents, const struct contents_piece *bo)
 {
 	return contents->jobs.by_index[bo->index]->checksum;
 }
@@ -210,10 +205,10 @@ static int report(const struct tool_kfd *kfd, const struct contents *contents,
 			sum += run->work[i].sum;
 			result = result ? result : run->work[i].result;
 		}
-		if (!result && sum != expect(contents, bo))
+		if (!result && sum != verify_expect(contents, bo))
 			result = -EBADMSG;
 		if (result)
-			return report_bo(kfd->id, kfd->message, bo, result);
+			return verify_report_bo(kfd->id, kfd->message, bo, result);
 	}
 	return 0;
 }
@@ -227,10 +222,10 @@ static size_t most_parts(const struct contents *contents)
 	return count;
 }
 
-static int verify_contents(const struct tool_kfd *kfd, bool shows_progress, struct totals *totals)
+static int verify_contents(const struct tool_kfd *kfd, struct verify_totals *totals)
 {
 	_cleanup_(contents_close) struct contents contents = { 0 };
-	struct verification run = { .totals = shows_progress ? totals : NULL,
+	struct verification run = { .totals = totals,
 				    .lock = PTHREAD_MUTEX_INITIALIZER,
 				    .ended = PTHREAD_COND_INITIALIZER };
 	_cleanup_free_ struct piece_of_work *work = NULL;
@@ -252,7 +247,18 @@ static int verify_contents(const struct tool_kfd *kfd, bool shows_progress, stru
 	return report(kfd, &contents, &run);
 }
 
-static void print_result(const struct totals *totals, double seconds)
+static int verify_directory(const struct tool_images *images, struct verify_totals *totals)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < images->num_kfds; i++) {
+		if (images->kfds[i].message->num_of_gpus)
+			ret = verify_contents(&images->kfds[i], totals);
+	}
+	return ret;
+}
+
+static void print_result(const struct verify_totals *totals, double seconds)
 {
 	char size[16], rate[16];
 
@@ -283,8 +289,8 @@ static bool is_damage(int ret)
 
 static int verify(const struct tool_images *images, const struct tool_request *request)
 {
-	bool shows_progress = !request->quiet && isatty(STDERR_FILENO);
-	struct totals totals = { 0 };
+	struct verify_totals totals = { .shows_progress =
+						!request->quiet && isatty(STDERR_FILENO) };
 	double begin = now_seconds();
 	int ret = verify_images(images);
 
@@ -292,10 +298,9 @@ static int verify(const struct tool_images *images, const struct tool_request *r
 		ret = verify_files(images, request->quiet);
 	for (size_t i = 0; i < images->num_kfds; i++)
 		totals.all_bytes += sum_contents(images->kfds[i].message);
-	for (size_t i = 0; !ret && i < images->num_kfds; i++) {
-		if (images->kfds[i].message->num_of_gpus)
-			ret = verify_contents(&images->kfds[i], shows_progress, &totals);
-	}
+	if (!ret)
+		ret = host_archive() ? verify_archive(host_archive(), images, &totals)
+				     : verify_directory(images, &totals);
 	if (ret < 0)
 		return is_damage(ret) ? TOOL_NO : TOOL_TROUBLE;
 	if (!request->quiet)

@@ -5,17 +5,15 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_util.h"
-#include "criu/host.h"
 #include "criu/log.h"
+#include "image_archive.h"
 
-#define FILE_NAME "files.img"
 /* criu/include/magic.h: the file begins with the first word since CRIU 2.0, and then has the
  * second. */
 #define IMG_COMMON_MAGIC 0x54564319u
@@ -44,7 +42,7 @@ static bool has_image(const struct tool_images *images, uint32_t id)
 
 static int damaged(void)
 {
-	return log_error(-EINVAL, "images: " FILE_NAME " is no list of files");
+	return log_error(-EINVAL, "images: " FILES_NAME " is no list of files");
 }
 
 static int check_entry(const struct tool_images *images, const uint8_t *bytes, size_t size)
@@ -96,26 +94,25 @@ static int check_entries(const struct tool_images *images, const uint8_t *bytes,
 
 int verify_files(const struct tool_images *images, bool quiet)
 {
-	_cleanup_close_ int fd =
-		openat(host_image_dir(), FILE_NAME, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_close_ int fd = host_open_file(FILES_NAME);
 	_cleanup_free_ uint8_t *bytes = NULL;
 	struct stat stat;
 	int ret;
 
-	if (fd < 0 && errno == ENOENT) {
+	if (fd == -ENOENT) {
 		if (!quiet)
-			log_warn("the directory has no " FILE_NAME
+			log_warn("the images have no " FILES_NAME
 				 " of CRIU, so a missing image of a render node"
 				 " or of a dma-buf would not be found");
 		return 0;
 	}
 	if (fd < 0 || fstat(fd, &stat) < 0)
-		return log_error(-errno, "images: cannot open " FILE_NAME);
+		return log_error(fd < 0 ? fd : -errno, "images: cannot open " FILES_NAME);
 	if (!S_ISREG(stat.st_mode) || stat.st_size > FILES_MAX)
 		return damaged();
 	bytes = malloc((size_t)stat.st_size + 1);
 	ret = bytes ? pread_full(fd, bytes, (size_t)stat.st_size, 0) : -ENOMEM;
 	if (ret < 0)
-		return log_error(ret, "images: cannot read " FILE_NAME);
+		return log_error(ret, "images: cannot read " FILES_NAME);
 	return check_entries(images, bytes, (size_t)stat.st_size);
 }

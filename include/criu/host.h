@@ -37,6 +37,8 @@ void host_drop_image_dir(void);
  * this when CRIU loads the plugin: CRIU has connected (open_image_dir()), and does not have a
  * descriptor of a task yet, which could be a socket of that name, too. */
 void host_find_streamer(void);
+/* For criu-amdgpu, which serves the images of an archive as streams. */
+void host_set_streaming(void);
 /* What host_find_streamer() has found. */
 bool host_is_streaming(void);
 /* If CRIU streams images: return a pipe to write or read the image @name, which the caller owns.

@@ -184,6 +184,11 @@ void host_find_streamer(void)
 	streams = find_service_fd(is_streamer) >= 0;
 }
 
+void host_set_streaming(void)
+{
+	streams = true;
+}
+
 bool host_is_streaming(void)
 {
 	return streams;

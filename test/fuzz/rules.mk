@@ -15,6 +15,12 @@ FUZZ_FAKED   := $(patsubst test/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(shell grep -lE '
 $(FUZZ_FAKED): $(FAKES)
 $(FUZZ_FAKED): PARTS := $(FAKES) $(WRAP_ENGINE)
 
+# Parts of the tool.
+FUZZ_ARCHIVE := $(patsubst %,$(BUILD)/tools/%.o,image_archive tar)
+
+$(BUILD)/fuzz/archive: $(FUZZ_ARCHIVE)
+$(BUILD)/fuzz/archive: PARTS := $(FUZZ_ARCHIVE) -larchive
+
 fuzz-targets: $(FUZZ_TARGETS)
 
 # Each target for FUZZ_SECONDS (60), one after the other.

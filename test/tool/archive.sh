@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The tests of criu-amdgpu with archives of container runtimes. test/tool/run reads this file.
+
+# pack ARCHIVE: as podman and the CRI plugin of containerd export it, from $work/packed/checkpoint
+pack() { tar -C "$work/packed" --sort=name -caf "$1" checkpoint; }
+
+# An image of a container with the files of directory $1 as a blob, as ctr and podman save it.
+oci_image() { # DIR ARCHIVE
+	local blobs=$work/layout/blobs/sha256 layer=$work/layer.tar.gz
+
+	rm -rf "$work/layout" && mkdir -p "$blobs"
+	tar -C "$1" -czf "$layer" .
+	echo '{"schemaVersion": 2}' > "$work/layout/index.json"
+	cp "$work/layout/index.json" "$blobs/$(sha256sum < "$work/layout/index.json" | cut -d ' ' -f 1)"
+	mv "$layer" "$blobs/$(sha256sum < "$layer" | cut -d ' ' -f 1)"
+	tar -C "$work/layout" -cf "$2" .
+}
+
+# has_same NAME COMMAND... ARCHIVE: the tool prints what it prints for the directory.
+has_same() {
+	local name=$1
+
+	shift
+	expect "$name, directory" 0 . "${@:1:$#-1}" "$work/images"
+	mv "$work/output" "$work/of-directory"
+	expect "$name" 0 . "$@"
+	if cmp -s "$work/output" "$work/of-directory"; then
+		passed=$((passed + 1))
+		return
+	fi
+	failed=$((failed + 1))
+	echo "tool: $name failed: not what it prints for the directory:"
+	diff "$work/of-directory" "$work/output" | head -n 5
+}
+
+archives() {
+	local end archive
+
+	rm -rf "$work/packed" && mkdir "$work/packed" && cp -r "$work/images" "$work/packed/checkpoint"
+	topology eight
+	for end in tar tar.gz tar.zst; do
+		archive=$work/job.$end
+		pack "$archive"
+		has_same "show, $end" show "$archive"
+		has_same "fit, $end" fit -t "$tree" "$archive"
+		expect "verify, $end" 0 "^28 BOs, 12.2 MiB: as they were saved" verify "$archive"
+	done
+	has_same "show, as JSON, tar" show --json "$work/job.tar"
+	tar -C "$work/images" -cf "$work/unsorted.tar" --sort=none .
+	expect "verify, tar in the order of the directory" 0 "^28 BOs" verify "$work/unsorted.tar"
+	oci_image "$work/packed" "$work/oci.tar"
+	has_same "show, podman's image" show "$work/oci.tar"
+	oci_image "$work/images" "$work/oci.tar.zst" && zstd -qf "$work/oci.tar.zst" -o "$work/oci.zst"
+	expect "verify, ctr's image" 0 "^28 BOs" verify "$work/oci.zst"
+	archives_with_files
+	archives_that_differ
+	archives_that_are_bad
+	complains "an error of an archive" verify "$work/short"
+}
+
+# The image of a render node is lost, and CRIU's list of files tells.
+archives_with_files() {
+	files_img 16 $(ls "$work/images" | sed -n 's/^amdgpu-\(kfd\|renderD\)-\([0-9]*\).img$/\2/p') > "$work/packed/checkpoint/files.img"
+	pack "$work/files.tar"
+	expect "verify, archive with CRIU's list" 0 "as they were saved" verify "$work/files.tar"
+	has_not "files.img in an archive" "have no files.img"
+	rm "$work/packed/checkpoint/amdgpu-renderD-2.img"
+	pack "$work/files.tar.zst"
+	expect "verify, archive without a render node" 1 "images: file 2, which CRIU saved by a plugin, has no image" \
+		verify "$work/files.tar.zst"
+	rm "$work/packed/checkpoint/files.img"
+	cp "$work/images/amdgpu-renderD-2.img" "$work/packed/checkpoint"
+}
+
+archives_that_differ() {
+	local large=$work/packed/checkpoint/$pages
+
+	damage "$pages" $((8 + 1048576))
+	tar -C "$work/damaged" -cf "$work/damaged.tar" .
+	expect "verify, archive, first byte of the second BO" 1 "image $pages: BO 1 .* at offset 1048584) .*: its contents are not" \
+		verify "$work/damaged.tar"
+	damage "$state" 300
+	tar -C "$work/damaged" -cf "$work/damaged.tar" .
+	expect "verify, archive, a byte of a message" 1 "image $state: " verify "$work/damaged.tar"
+	truncate -s -1 "$large" && pack "$work/damaged.tar"
+	expect "verify, archive, a byte of contents too few" 1 "image $pages: damaged: it has [0-9]* bytes" verify "$work/damaged.tar"
+	write_length 7 > "$large" && tail -c +9 "$work/images/$pages" >> "$large" && pack "$work/damaged.tar"
+	expect "verify, archive, another length of contents" 1 "image $pages: damaged: its header says 7 bytes" verify "$work/damaged.tar"
+	rm "$large" && pack "$work/damaged.tar"
+	expect "verify, archive, contents that are lost" 1 "image $pages is not in the archive" verify "$work/damaged.tar"
+	cp "$work/images/$pages" "$large"
+}
+
+archives_that_are_bad() {
+	local bytes name
+
+	# between two entries, in the head of an entry, in the contents, and in the end of the archive
+	for bytes in 512 700 4000 1000000 -10000; do
+		head -c "$bytes" "$work/job.tar" > "$work/short"
+		expect "show, archive of $bytes bytes" 2 "archive $work/short: .*cut short" show "$work/short"
+	done
+	for name in gz zst; do
+		head -c 4000 "$work/job.tar.$name" > "$work/short"
+		expect "show, the begin of a $name" 2 "archive $work/short: damaged or cut short (.*); copy" show "$work/short"
+		head -c -9 "$work/job.tar.$name" > "$work/short"
+		expect "verify, most of a $name" 2 "archive $work/short: damaged or cut short (.*); copy" verify "$work/short"
+	done
+	xz -c "$work/job.tar" > "$work/job.tar.xz"
+	expect "show, another compression" 2 "neither a tar nor one that gzip or zstd has compressed; unpack it" show "$work/job.tar.xz"
+	: > "$work/no.tar"
+	expect "show, an empty file" 2 "neither a tar" show "$work/no.tar"
+	mkfifo "$work/fifo"
+	expect "show, a pipe" 2 "cannot open $work/fifo: neither a directory nor an archive$" show "$work/fifo"
+	tar -C "$work" -cf "$work/no.tar" of-directory
+	expect "verify, archive without images" 2 "has no images of AMD GPUs: its job used none" verify "$work/no.tar"
+	expect "check, an archive" 2 "cannot open directory" check -D "$work/no.tar"
+	archives_with_traps
+}
+
+archives_with_traps() {
+	local archive=$work/trap.tar
+
+	tar -C "$work/images" -cSf "$archive" .
+	expect "verify, holes" 2 "has holes; pack the images again, without --sparse$" verify "$archive"
+	truncate -s 2G "$work/packed/checkpoint/amdgpu-kfd-999.img" && tar -C "$work/packed" -cSf "$archive" checkpoint
+	expect "verify, a huge hole" 2 "its images of state have more than 1 GiB" verify "$archive"
+	rm "$work/packed/checkpoint/amdgpu-kfd-999.img"
+	mv "$work/packed/checkpoint/$state" "$work/packed/other"
+	ln -s ../other "$work/packed/checkpoint/$state" && pack "$archive"
+	expect "show, a link to a file" 2 "image $state is not a regular file" show "$archive"
+	ln -f "$work/packed/other" "$work/packed/checkpoint/$state" && tar -C "$work/packed" -cf "$archive" other checkpoint
+	expect "show, a second name of a file" 2 "image $state is not a regular file" show "$archive"
+	rm "$work/packed/checkpoint/$state" && mknod "$work/packed/checkpoint/$state" p && pack "$archive"
+	expect "show, a pipe in an archive" 2 "image $state is not a regular file" show "$archive"
+	rm "$work/packed/checkpoint/$state" && cp "$work/packed/other" "$work/packed/checkpoint/$state" && pack "$archive"
+	cp "$work/packed/other" "$work/packed/$state" && tar -C "$work/packed" -rf "$archive" "$state"
+	expect "show, two dumps" 2 "image $state is in another directory than the images before it; unpack it" show "$archive"
+	pack "$archive" && tar -C "$work/packed" -rf "$archive" "checkpoint/$state"
+	expect "show, an image twice" 2 "has image $state twice" show "$archive"
+}
