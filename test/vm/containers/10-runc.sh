@@ -58,11 +58,10 @@ scenario_container_runc_tree() { # long
 	finish
 }
 
-# Three processes share a buffer of the GPU. Where the tasks copy their contents themselves, the threads for that may have
-# the numbers that threads of the others need.
+# Three processes share a buffer of the GPU. Before CRIU 4.2 a task loads its contents while CRIU restores the threads of
+# the others, whose ids it must not take.
 scenario_container_runc_sharing() { # long
 	needs_dma_bufs
-	has_parallel
 	machine one
 	bundle job
 	job_args job --tree 3 --shared --depth 64 --gpus 0
