@@ -186,6 +186,8 @@ static int map_parts(struct keep *keep, uint64_t bytes)
 	size_t part = bytes / PARTS_WANTED / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
 
 	part = part < PART_MIN ? PART_MIN : part > PART_MAX ? PART_MAX : part;
+	/* The kernel registers whole pages of its own size. */
+	part = staging_round_up(part);
 	keep->part_size = part;
 	keep->num_parts = bytes / part;
 	if (!keep->num_parts)

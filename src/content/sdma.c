@@ -63,9 +63,9 @@ struct slot {
 	uint32_t *dwords;
 	uint64_t fence;
 	bool busy;
-	/* Where the slot is: memory at an offset of a registered part. */
 	const struct sdma_bo *memory;
-	size_t memory_offset;
+	/* One per slot: a submission looks up all pages of what it names (amdgpu_cs.c). */
+	struct sdma_bo staging;
 };
 
 struct sdma {
@@ -79,7 +79,6 @@ struct sdma {
 	struct ring rings[RINGS_MAX];
 	char *staging;
 	size_t staging_size;
-	struct sdma_bo staging_bo;
 	/* The engine may still write to the staging memory. */
 	bool hung;
 	unsigned int num_slots;
@@ -268,13 +267,17 @@ int sdma_register(struct sdma *gpu, char *memory, size_t size, struct sdma_bo *r
 
 static int make_staging(struct sdma *gpu)
 {
+	int ret;
+
 	gpu->staging_size = staging_round_up(gpu->num_slots * gpu->slot_size);
 	gpu->staging = staging_map(gpu->staging_size);
-	if (!gpu->staging)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < gpu->num_slots; i++)
-		sdma_set_memory(gpu, i, &gpu->staging_bo, i * gpu->slot_size);
-	return sdma_register(gpu, gpu->staging, gpu->staging_size, &gpu->staging_bo);
+	ret = gpu->staging ? 0 : -ENOMEM;
+	for (unsigned int i = 0; !ret && i < gpu->num_slots; i++) {
+		ret = sdma_register(gpu, sdma_slot_memory(gpu, i), gpu->slot_size,
+				    &gpu->slots[i].staging);
+		sdma_set_memory(gpu, i, &gpu->slots[i].staging);
+	}
+	return ret;
 }
 
 /* Space for all pieces of a slot, for the pieces that the packet's maximum splits, and for padding.
@@ -354,7 +357,7 @@ int sdma_open_bare(uint32_t render_minor, unsigned int slots, size_t slot_size,
 int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu)
 {
 	struct sdma *gpu = NULL;
-	int ret = sdma_open_bare(render_minor, slots, slot_size, &gpu);
+	int ret = sdma_open_bare(render_minor, slots, staging_round_up(slot_size), &gpu);
 
 	if (!ret)
 		ret = make_staging(gpu);
@@ -391,8 +394,8 @@ void sdma_close(struct sdma *gpu)
 	for (unsigned int i = 0; gpu->slots && i < gpu->num_slots; i++) {
 		gpu->hung |= gpu->slots[i].busy;
 		free_ib(gpu, &gpu->slots[i]);
+		sdma_bo_release(&gpu->slots[i].staging);
 	}
-	sdma_bo_release(&gpu->staging_bo);
 	if (gpu->device)
 		put_device(gpu->device);
 	if (gpu->staging && !gpu->hung)
@@ -405,11 +408,9 @@ void sdma_close(struct sdma *gpu)
 	free(gpu);
 }
 
-void sdma_set_memory(struct sdma *gpu, unsigned int slot, const struct sdma_bo *memory,
-		     size_t offset)
+void sdma_set_memory(struct sdma *gpu, unsigned int slot, const struct sdma_bo *memory)
 {
 	gpu->slots[slot].memory = memory;
-	gpu->slots[slot].memory_offset = offset;
 }
 
 void *sdma_slot_memory(struct sdma *gpu, unsigned int slot)
@@ -426,14 +427,13 @@ bool sdma_is_busy(const struct sdma *gpu, unsigned int slot)
 static size_t fill_ib(struct sdma *gpu, unsigned int slot, enum sdma_direction direction,
 		      const struct sdma_piece *pieces, size_t num_pieces)
 {
-	uint64_t slot_va = gpu->slots[slot].memory->va + gpu->slots[slot].memory_offset;
 	uint32_t *dwords = gpu->slots[slot].dwords;
 	size_t used = 0;
 
 	for (size_t i = 0; i < num_pieces; i++) {
 		const struct sdma_piece *piece = &pieces[i];
 		uint64_t in_bo = piece->bo->va + piece->offset;
-		uint64_t in_slot = slot_va + piece->slot_offset;
+		uint64_t in_slot = gpu->slots[slot].memory->va + piece->slot_offset;
 		bool save = direction == SDMA_BO_TO_SLOT;
 
 		used += sdma_packet_emit_copy(&gpu->format, dwords + used, save ? in_bo : in_slot,

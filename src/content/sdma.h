@@ -20,9 +20,9 @@ struct sdma;
 /* The most pieces of a slot of @size bytes: one per page, and the ends of two more BOs. */
 #define SDMA_SLOT_PIECES(size) ((size) / 4096 + 2)
 
-/* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size bytes
- * (whole pages). The memory is registered with the GPU once, in huge pages if the system has them:
- * SDMA_HUGE_PAGE or more is rounded up to a multiple of it.
+/* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size
+ * bytes. Each slot is registered with the GPU once. The memory has huge pages if the system has
+ * them: a slot, and all together, of SDMA_HUGE_PAGE or more are rounded up to a multiple of it.
  * The slots are distributed over the rings that the GPU offers for copies. -ENODEV: libdrm returned
  * the handle of another GPU. -ENODATA: there is no ring. */
 int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu);
@@ -53,10 +53,9 @@ void sdma_bo_release(struct sdma_bo *bo);
 
 /* Makes memory of staging_map() available to the GPU. */
 int sdma_register(struct sdma *gpu, char *memory, size_t size, struct sdma_bo *ret_bo);
-/* The slot, which must be idle, is at @offset of @memory from now on. @memory may have been
- * registered by another sdma_open() of the same GPU: libdrm opens a GPU once in each process. */
-void sdma_set_memory(struct sdma *gpu, unsigned int slot, const struct sdma_bo *memory,
-		     size_t offset);
+/* The slot, which must be idle, is at @memory from now on. @memory may have been registered by
+ * another sdma_open() of the same GPU: libdrm opens a GPU once in each process. */
+void sdma_set_memory(struct sdma *gpu, unsigned int slot, const struct sdma_bo *memory);
 
 /* Bytes [offset, offset + size) of @bo, and the same number of bytes of the slot at @slot_offset.
  */

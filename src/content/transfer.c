@@ -181,7 +181,7 @@ static bool take_range(struct slot_thread *thread)
 			return false;
 		sdma_set_memory(
 			transfer->gpu, thread->slot,
-			keep_find_bo(transfer->keep, thread->part, transfer->job->render_minor), 0);
+			keep_find_bo(transfer->keep, thread->part, transfer->job->render_minor));
 	}
 	return ranges_take(&transfer->ranges, &thread->range);
 }

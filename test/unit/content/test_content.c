@@ -3,6 +3,7 @@
  * memory, and each call that fails. test_content_io.c tests files, streams and checksums. */
 #include "drm_calls.h"
 
+#include "content/keep.h"
 #include "content/sdma.h"
 #include "content_set.h"
 
@@ -91,6 +92,18 @@ TEST(staging_memory_has_whole_pages_of_the_kernel)
 	page_size = PAGE;
 }
 
+TEST(kept_parts_have_whole_pages_of_the_kernel)
+{
+	struct keep *keep = NULL;
+
+	page_size = 16 * PAGE;
+	assert_int_equal(keep_new((uint64_t)8 * 20 * PAGE, &(uint32_t){ FIRST_MINOR }, 1, &keep),
+			 0);
+	assert_int_equal(gpu.last_user_memory_size, 32 * PAGE);
+	keep_free(keep);
+	page_size = PAGE;
+}
+
 TEST(staging_memory_is_bounded_for_all_bos)
 {
 	_cleanup_set_ struct set *set = make_set((const uint64_t[]){ 20 * MIB, 20 * MIB, 0 });
@@ -114,17 +127,17 @@ TEST(no_staging_memory_stays_mapped)
 	static const size_t slot_sizes[] = { 4 * PAGE, MIB };
 	static const size_t mapped_sizes[] = { 12 * PAGE, 4 * MIB };
 	unsigned char in_memory;
+	uintptr_t first;
 
 	for (size_t i = 0; i < ARRAY_SIZE(slot_sizes); i++) {
 		struct sdma *sdma;
 
 		assert_int_equal(sdma_open(FIRST_MINOR, 3, slot_sizes[i], &sdma), 0);
-		assert_int_equal(gpu.last_user_memory_size, mapped_sizes[i]);
+		assert_int_equal(gpu.last_user_memory_size, slot_sizes[i]);
+		first = gpu.last_user_memory - 2 * slot_sizes[i];
 		sdma_close(sdma);
-		for (size_t at = 0; at < mapped_sizes[i]; at += PAGE) {
-			assert_int_equal(
-				mincore((void *)(gpu.last_user_memory + at), PAGE, &in_memory), -1);
-		}
+		for (size_t at = 0; at < mapped_sizes[i]; at += PAGE)
+			assert_int_equal(mincore((void *)(first + at), PAGE, &in_memory), -1);
 	}
 }
 
