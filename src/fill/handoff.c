@@ -14,13 +14,15 @@
 #include "criu/log.h"
 #include "fill/handoff_message.h"
 
-/* A task that has sent HELLO. */
+/* A task that has sent something. */
 struct handoff_task {
 	struct handoff_task *next;
 	pid_t pid;
 	struct content_job *jobs;
 	size_t num_jobs;
-	/* NULL if the load has not begun because of @ret. */
+	/* The number from which on CRIU chooses no descriptor. */
+	int lowest_fd;
+	/* NULL if the load has not begun: the task has not sent END, or because of @ret. */
 	struct content_run *run;
 	int ret;
 };
@@ -30,9 +32,7 @@ struct handoff {
 	struct content_totals *totals;
 	/* How many more GPUs may load at the same time. */
 	sem_t gpu_limit;
-	/* Guards @listen_sock. */
-	pthread_mutex_t lock;
-	/* The main process's end of the common pair, or -1 when closed. */
+	/* The main process's end of the pair, or -1 when closed. */
 	int listen_sock;
 	/* The tasks' end, in CRIU's descriptor store. */
 	int store_id;
@@ -86,31 +86,20 @@ static int send_job(int socket, struct message *message, const struct content_jo
 	return ret;
 }
 
-static int send_jobs(int listen_sock, const struct content_job *jobs, size_t num_jobs)
+static int send_jobs(int socket, const struct content_job *jobs, size_t num_jobs)
 {
 	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
-	_cleanup_close_ int task_end = -1, main_end = -1;
-	int pair[2], ret;
+	int ret = message ? 0 : -ENOMEM;
 
-	if (!message)
-		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	task_end = pair[0];
-	main_end = pair[1];
-	ret = handoff_message_send(listen_sock, message, MESSAGE_HELLO, &main_end, 1);
-	/* The main process now has the only descriptor of this end. If it closes that, sends fail.
-	 */
-	fd_close(&main_end);
 	for (size_t i = 0; !ret && i < num_jobs; i++)
-		ret = send_job(task_end, message, &jobs[i]);
-	return ret < 0 ? ret : handoff_message_send(task_end, message, MESSAGE_END, NULL, 0);
+		ret = send_job(socket, message, &jobs[i]);
+	return ret < 0 ? ret : handoff_message_send(socket, message, MESSAGE_END, NULL, 0);
 }
 
 int handoff_send(const struct handoff *handoff, const struct content_job *jobs, size_t num_jobs)
 {
-	_cleanup_close_ int listen_sock = host_fetch_fd(handoff->store_id);
-	int ret = listen_sock < 0 ? listen_sock : send_jobs(listen_sock, jobs, num_jobs);
+	_cleanup_close_ int socket = host_fetch_fd(handoff->store_id);
+	int ret = socket < 0 ? socket : send_jobs(socket, jobs, num_jobs);
 
 	return ret < 0 ? log_error(ret, "contents: cannot hand them to CRIU's main process") : 0;
 }
@@ -131,10 +120,9 @@ static void free_task(struct handoff_task *task)
 	free(task);
 }
 
-/* Raises RLIMIT_NOFILE by the number of descriptors of a job. *@ret_lowest is the number from which
- * on CRIU chooses no descriptor. CRIU's own have small numbers, or numbers just below the limit
- * that CRIU started with. */
-static int make_room(struct handoff *handoff, size_t num_bos, int *ret_lowest)
+/* Raises RLIMIT_NOFILE by the number of descriptors of a job. CRIU's own have small numbers, or
+ * numbers just below the limit that CRIU started with. */
+static int make_room(struct handoff *handoff, struct handoff_task *task, size_t num_bos)
 {
 	size_t needed = num_bos + MESSAGE_FDS_MAX + 1;
 	struct rlimit old, raised;
@@ -151,152 +139,103 @@ static int make_room(struct handoff *handoff, size_t num_bos, int *ret_lowest)
 	}
 	if (getrlimit(RLIMIT_NOFILE, &raised) < 0)
 		return -errno;
-	*ret_lowest = raised.rlim_cur > old.rlim_cur + needed ? (int)old.rlim_cur : HOST_LOWEST_FD;
+	task->lowest_fd =
+		raised.rlim_cur > old.rlim_cur + needed ? (int)old.rlim_cur : HOST_LOWEST_FD;
 	return 0;
 }
 
-/* Takes over the descriptors. */
-static int add_bos(struct content_job *job, const struct message_bo *bos, const int *fds,
-		   size_t count)
-{
-	int ret = array_grow(&job->bos, job->num_bos + count, sizeof(*job->bos));
-
-	if (ret < 0)
-		return ret;
-	for (size_t i = 0; i < count; i++)
-		job->bos[job->num_bos++] = (struct content_bo){ .dmabuf_fd = fds[i],
-								.size = bos[i].size,
-								.checksum = bos[i].checksum };
-	return 0;
-}
-
-/* Receives the @num_bos BOs of a job. */
-static int receive_bos(int socket, struct message *message, struct content_job *job,
-		       uint64_t num_bos, int lowest)
-{
-	struct message_extra extra;
-	int ret = 0;
-
-	while (!ret && job->num_bos < num_bos) {
-		ret = handoff_message_receive(socket, message, &extra);
-		if (ret < 0)
-			return ret;
-		for (size_t i = 0; !ret && i < extra.num_fds; i++)
-			ret = fd_move_up(&extra.fds[i], lowest);
-		if (!ret)
-			ret = add_bos(job, message->bos, extra.fds, extra.num_fds);
-		if (ret < 0)
-			handoff_message_close_fds(&extra);
-	}
-	return ret;
-}
-
-static int add_job(struct handoff_task *task, const struct message_job *message, int image_fd)
+static int add_job(struct handoff *handoff, struct handoff_task *task,
+		   const struct message_job *message, struct message_extra *extra)
 {
 	/* A task reads a stream itself. */
 	const struct content_job job = {
 		.gpu_id = message->gpu_id,
 		.render_minor = message->render_minor,
 		.pci_device = message->pci_device,
-		.image_fd = image_fd,
+		.image_fd = extra->num_fds ? extra->fds[0] : -1,
 		.has_checksums = message->has_checksums,
 	};
+	int ret = array_append(&task->jobs, &task->num_jobs, sizeof(job), &job);
 
-	return array_append(&task->jobs, &task->num_jobs, sizeof(job), &job);
-}
-
-/* Takes over the descriptors of the JOB message. */
-static int receive_job(struct handoff *handoff, int socket, struct message *message,
-		       const struct message_extra *extra, struct handoff_task *task)
-{
-	uint64_t num_bos = message->job.num_bos;
-	struct content_job *job;
-	int lowest = HOST_LOWEST_FD, ret;
-
-	ret = add_job(task, &message->job, extra->num_fds ? extra->fds[0] : -1);
-	if (ret < 0) {
-		handoff_message_close_fds(extra);
+	if (ret < 0)
 		return ret;
-	}
-	job = &task->jobs[task->num_jobs - 1];
-	ret = make_room(handoff, num_bos, &lowest);
-	if (!ret && job->image_fd >= 0)
-		ret = fd_move_up(&job->image_fd, lowest);
-	return ret < 0 ? ret : receive_bos(socket, message, job, num_bos, lowest);
+	extra->num_fds = 0;
+	ret = make_room(handoff, task, message->num_bos);
+	return !ret && job.image_fd >= 0
+		       ? fd_move_up(&task->jobs[task->num_jobs - 1].image_fd, task->lowest_fd)
+		       : ret;
 }
 
-/* Receives all messages of a task. -ENODATA: the task has closed its socket before END. */
-static int receive_task(struct handoff *handoff, int socket, struct message *message,
-			struct handoff_task *task)
+/* The BOs are of the last job. */
+static int add_bos(struct handoff_task *task, const struct message_bo *bos,
+		   struct message_extra *extra)
 {
-	struct message_extra extra;
-	int ret = handoff_message_receive(socket, message, &extra);
+	struct content_job *job = &task->jobs[task->num_jobs - 1];
+	int ret = array_grow(&job->bos, job->num_bos + extra->num_fds, sizeof(*job->bos));
 
-	while (!ret && message->kind == MESSAGE_JOB) {
-		ret = receive_job(handoff, socket, message, &extra, task);
-		if (!ret)
-			ret = handoff_message_receive(socket, message, &extra);
-	}
-	return ret;
-}
-
-/* The error of a task that has died stays in its struct handoff_task, so that other tasks go on. */
-static int accept_task(struct handoff *handoff, struct message *message, int socket, pid_t pid)
-{
-	struct handoff_task *task = calloc(1, sizeof(*task));
-
-	if (!task)
-		return -ENOMEM;
-	task->pid = pid;
-	task->next = handoff->tasks;
-	handoff->tasks = task;
-	task->ret = receive_task(handoff, socket, message, task);
-	if (!task->ret)
-		task->ret = content_start_load(task->jobs, task->num_jobs, &handoff->settings,
-					       &handoff->gpu_limit, &task->run);
+	for (size_t i = 0; !ret && i < extra->num_fds; i++)
+		ret = fd_move_up(&extra->fds[i], task->lowest_fd);
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; i < extra->num_fds; i++)
+		job->bos[job->num_bos++] = (struct content_bo){ .dmabuf_fd = extra->fds[i],
+								.size = bos[i].size,
+								.checksum = bos[i].checksum };
+	extra->num_fds = 0;
 	return 0;
 }
 
-/* Without a descriptor for it the HELLO is lost, and handoff_finish() fails for that task. */
-static int receive_hello(struct handoff *handoff, struct message *message)
+/* Takes descriptors out of @extra. */
+static int handle(struct handoff *handoff, struct handoff_task *task, const struct message *message,
+		  struct message_extra *extra)
 {
-	_cleanup_close_ int socket = -1;
-	struct message_extra extra;
-	int ret;
-
-	ret = handoff_message_receive(handoff->listen_sock, message, &extra);
-	if (ret < 0)
-		return ret == -EMFILE ? 0 : ret;
-	socket = extra.fds[0];
-	return accept_task(handoff, message, socket, extra.sender);
-}
-
-/* Closes the sockets in pending HELLO messages. Closing @listen_sock is not enough: CRIU's helper
- * processes inherit a copy of it. */
-static void drain_listen_sock(const struct handoff *handoff)
-{
-	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
-	struct message_extra extra;
-	int ret = 0;
-
-	(void)shutdown(handoff->listen_sock, SHUT_RDWR);
-	while (message && (!ret || ret == -EMFILE)) {
-		ret = handoff_message_receive(handoff->listen_sock, message, &extra);
-		if (!ret)
-			handoff_message_close_fds(&extra);
+	switch (message->kind) {
+	case MESSAGE_JOB:
+		return add_job(handoff, task, &message->job, extra);
+	case MESSAGE_BOS:
+		return add_bos(task, message->bos, extra);
+	default:
+		return content_start_load(task->jobs, task->num_jobs, &handoff->settings,
+					  &handoff->gpu_limit, &task->run);
 	}
 }
 
-/* Pending and later tasks get an error instead of blocking. */
-static void close_listen_sock(struct handoff *handoff)
+/* The place of the task in the list, which has NULL if there is none. */
+static struct handoff_task **find_task(struct handoff *handoff, pid_t pid)
 {
-	drain_listen_sock(handoff);
-	(void)pthread_mutex_lock(&handoff->lock);
-	fd_close(&handoff->listen_sock);
-	(void)pthread_mutex_unlock(&handoff->lock);
+	struct handoff_task **at = &handoff->tasks;
+
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	return at;
 }
 
-/* Returns when the main process shuts the socket down, or on an error. */
+/* An error of one task stays in its struct handoff_task, so that other tasks go on. */
+static int receive(struct handoff *handoff, struct message *message)
+{
+	struct message_extra extra;
+	int ret = handoff_message_receive(handoff->listen_sock, message, &extra);
+	struct handoff_task **task;
+
+	if (ret < 0 && ret != -EMFILE)
+		return ret;
+	task = find_task(handoff, extra.sender);
+	if (!*task)
+		*task = calloc(1, sizeof(**task));
+	if (*task) {
+		(*task)->pid = extra.sender;
+		if (!ret && !(*task)->ret)
+			ret = handle(handoff, *task, message, &extra);
+		if (!(*task)->ret)
+			(*task)->ret = ret;
+	}
+	handoff_message_close_fds(&extra);
+	return *task ? 0 : -ENOMEM;
+}
+
+/* Returns when the main process shuts the socket down, or on an error. Then later sends fail
+ * instead of blocking: CRIU's helper processes inherit a copy of the socket, so closing it is not
+ * enough. */
 static void *listen_for_tasks(void *argument)
 {
 	struct handoff *handoff = argument;
@@ -306,9 +245,9 @@ static void *listen_for_tasks(void *argument)
 	handoff->ready_ret = ret;
 	(void)sem_post(&handoff->ready);
 	while (!ret)
-		ret = receive_hello(handoff, message);
+		ret = receive(handoff, message);
 	handoff->ret = ret == -ENODATA ? 0 : ret;
-	close_listen_sock(handoff);
+	(void)shutdown(handoff->listen_sock, SHUT_RDWR);
 	return NULL;
 }
 
@@ -340,7 +279,6 @@ int handoff_new(const struct content_settings *settings, struct content_totals *
 	handoff->settings = *settings;
 	handoff->totals = totals;
 	handoff->listen_sock = -1;
-	(void)pthread_mutex_init(&handoff->lock, NULL);
 	(void)sem_init(&handoff->ready, 0, 0);
 	(void)sem_init(&handoff->gpu_limit, 0, CONTENT_GPUS_AT_ONCE);
 	ret = open_listen_sock(handoff, &task_end);
@@ -360,17 +298,16 @@ int handoff_listen(struct handoff *handoff)
 {
 	int ret = thread_start(&handoff->listener, listen_for_tasks, handoff);
 
-	if (ret < 0) {
-		close_listen_sock(handoff);
-		return ret;
-	}
-	while (sem_wait(&handoff->ready) < 0)
+	handoff->listening = !ret;
+	while (!ret && sem_wait(&handoff->ready) < 0)
 		; /* EINTR is the only error. */
-	handoff->listening = !handoff->ready_ret;
-	/* A listener that fails closes the socket itself. */
-	if (!handoff->listening)
-		(void)pthread_join(handoff->listener, NULL);
-	return handoff->ready_ret;
+	if (!ret)
+		ret = handoff->ready_ret;
+	if (ret < 0) {
+		(void)shutdown(handoff->listen_sock, SHUT_RDWR);
+		handoff_stop_listening(handoff);
+	}
+	return ret;
 }
 
 void handoff_stop_listening(struct handoff *handoff)
@@ -378,39 +315,27 @@ void handoff_stop_listening(struct handoff *handoff)
 	if (!handoff || !handoff->listening)
 		return;
 	/* The listener still receives the messages that are pending. */
-	(void)pthread_mutex_lock(&handoff->lock);
-	if (handoff->listen_sock >= 0)
-		(void)shutdown(handoff->listen_sock, SHUT_RD);
-	(void)pthread_mutex_unlock(&handoff->lock);
+	(void)shutdown(handoff->listen_sock, SHUT_RD);
 	(void)pthread_join(handoff->listener, NULL);
 	handoff->listening = false;
-}
-
-static struct handoff_task *take_task(struct handoff *handoff, pid_t pid)
-{
-	for (struct handoff_task **at = &handoff->tasks; *at; at = &(*at)->next) {
-		struct handoff_task *task = *at;
-
-		if (task->pid != pid)
-			continue;
-		*at = task->next;
-		return task;
-	}
-	return NULL;
+	fd_close(&handoff->listen_sock);
 }
 
 int handoff_finish(struct handoff *handoff, pid_t pid)
 {
-	struct handoff_task *task;
+	struct handoff_task **place, *task;
 	int ret;
 
 	handoff_stop_listening(handoff);
-	task = take_task(handoff, pid);
+	place = find_task(handoff, pid);
+	task = *place;
 	if (!task)
 		return log_error(handoff->ret ? handoff->ret : -EPROTO,
 				 "process %d: its contents did not arrive", pid);
+	*place = task->next;
 	ret = task->run ? content_finish(task->run)
-			: log_error(task->ret, "process %d: its contents did not arrive", pid);
+			: log_error(task->ret ? task->ret : -ENODATA,
+				    "process %d: its contents did not arrive", pid);
 	if (!ret)
 		content_totals_add(handoff->totals, task->jobs, task->num_jobs);
 	free_task(task);
@@ -439,6 +364,5 @@ void handoff_free(struct handoff *handoff)
 		nofile_restore(&handoff->old_limit);
 	(void)sem_destroy(&handoff->gpu_limit);
 	(void)sem_destroy(&handoff->ready);
-	(void)pthread_mutex_destroy(&handoff->lock);
 	free(handoff);
 }

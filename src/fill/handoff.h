@@ -3,22 +3,19 @@
  * themselves.
  *
  *      task (RESTORE_EXT_FILE)                      main process
- *                                                   init: makes the common pair of sockets; one end goes to CRIU's
- *                                                         descriptor store, which all tasks can reach
+ *                                                   init: makes a pair of sockets; one end goes to CRIU's descriptor
+ *                                                         store, which all tasks can reach
  *                                                   POST_FORKING: starts a thread that listens on the other end
- *      makes a pair of sockets of its own,
- *      HELLO + one end  ---- common pair ------->   identifies the task by the kernel's credentials
- *      per GPU: JOB + the image -- own pair ---->
+ *      per GPU: JOB + the image ---------------->   identifies the task by the kernel's credentials
  *               BOS + their dma-bufs (250 each) ->
- *      END  ------------------- own pair ------->   starts to load at once, as many GPUs at a time as the pool allows
+ *      END  ------------------------------------>   starts to load at once, as many GPUs at a time as the pool allows
  *      goes on with its restore
  *                                                   RESUME_DEVICES_LATE, first call: waits for the contents of all tasks
  *
- * The sockets are of type SOCK_SEQPACKET, so a message arrives whole. Both ends are forks of one
- * program, so messages are C structs (handoff_message.h), and need no checks. The sockets have no
- * names, so namespaces do not matter. If a task dies, its pair closes, and the main process stops
- * waiting for it. If the main process ends, the common pair closes, and the sends of the tasks
- * fail. */
+ * The sockets are of type SOCK_SEQPACKET, so a message arrives whole, and those of several tasks
+ * may alternate. Both ends are forks of one program, so messages are C structs (handoff_message.h),
+ * and need no checks. The sockets have no names, so namespaces do not matter. If a task dies, its
+ * END is missing. If the main process ends, the pair closes, and the sends of the tasks fail. */
 #ifndef AMDGPU_PLUGIN_FILL_HANDOFF_H
 #define AMDGPU_PLUGIN_FILL_HANDOFF_H
 

@@ -89,5 +89,6 @@ int handoff_message_receive(int socket, struct message *message, struct message_
 	if (!(header.msg_flags & MSG_CTRUNC))
 		return 0;
 	handoff_message_close_fds(ret_extra);
+	ret_extra->num_fds = 0;
 	return -EMFILE;
 }

@@ -12,7 +12,6 @@
 #define MESSAGE_FDS_MAX 250
 
 enum message_kind {
-	MESSAGE_HELLO,
 	MESSAGE_JOB,
 	MESSAGE_BOS,
 	MESSAGE_END,
@@ -54,7 +53,8 @@ struct message_extra {
 int handoff_message_send(int socket, struct message *message, enum message_kind kind,
 			 const int *fds, size_t num_fds);
 /* Waits for a message. On success the descriptors in @ret_extra are the caller's. -ENODATA: the
- * other end is closed. -EMFILE: this process may not have that many descriptors. */
+ * socket was shut down. -EMFILE: this process may not have that many descriptors, so there are
+ * none, but the sender is known. */
 int handoff_message_receive(int socket, struct message *message, struct message_extra *ret_extra);
 void handoff_message_close_fds(const struct message_extra *extra);
 
