@@ -19,18 +19,10 @@
 
 struct dumped_dmabuf {
 	int id;
-	struct stat stat;
-};
-
-static int check(const struct dump_session *session, const struct dumped_dmabuf *dmabuf)
-{
-	const struct dumped_process *owner;
 	uint32_t object;
-
-	return shared_bos_find_file(session, &dmabuf->stat, &object, &owner) < 0
-		       ? preflight_refuse(session, DUMP_HAS_DMABUF, "file %d", dmabuf->id)
-		       : 0;
-}
+	/* The process that makes the object. */
+	const struct dumped_process *owner;
+};
 
 int dmabuf_files_check(const struct dump_session *session)
 {
@@ -54,40 +46,36 @@ int dmabuf_files_check(const struct dump_session *session)
 int dmabuf_files_dump(struct dump_session *session, int fd, int id)
 {
 	struct dumped_dmabuf dmabuf = { .id = id };
+	struct stat stat;
 	int ret;
 
-	if (fstat(fd, &dmabuf.stat) < 0)
+	if (fstat(fd, &stat) < 0)
 		return log_error(-errno, "file %d: cannot examine", id);
+	if (shared_bos_find_file(session, &stat, &dmabuf.object, &dmabuf.owner) < 0)
+		return preflight_refuse(session, DUMP_HAS_DMABUF, "file %d", id);
 	ret = array_append(&session->dmabufs, &session->num_dmabufs, sizeof(dmabuf), &dmabuf);
-	if (ret < 0)
-		return log_error(ret, "file %d: cannot record the dma-buf", id);
-	return check(session, &dmabuf);
+	return ret < 0 ? log_error(ret, "file %d: cannot record the dma-buf", id) : 0;
 }
 
 static int write_image(const struct dump_session *session, const struct dumped_dmabuf *dmabuf)
 {
-	const struct dumped_process *owner;
-	CriuDmabufNode *image;
-	uint32_t object;
-	int ret = check(session, dmabuf);
+	CriuDmabufNode *image = malloc(sizeof(*image));
+	int ret;
 
-	if (ret < 0 || shared_bos_find_file(session, &dmabuf->stat, &object, &owner) < 0)
-		return ret;
-	image = malloc(sizeof(*image));
 	if (!image)
 		return log_error(-ENOMEM, "file %d: cannot write its image", dmabuf->id);
 	criu_dmabuf_node__init(image);
 	image->gem_handle = NO_HANDLE;
 	image->has_object = image->has_owner_pid = true;
-	image->object = object;
-	image->owner_pid = (uint32_t)owner->vpid;
+	image->object = dmabuf->object;
+	image->owner_pid = (uint32_t)dmabuf->owner->vpid;
 	ret = dump_image_list_owners(session, &image->owners, &image->n_owners);
 	ret = ret < 0 ? log_error(ret, "file %d: cannot write its image", dmabuf->id)
 		      : image_write_dmabuf(dmabuf->id, image);
 	criu_dmabuf_node__free_unpacked(image, NULL);
 	if (!ret)
 		log_info("file %d: saved the dma-buf of a BO of process %d", dmabuf->id,
-			 owner->vpid);
+			 dmabuf->owner->vpid);
 	return ret;
 }
 

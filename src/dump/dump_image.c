@@ -24,8 +24,7 @@
 int dump_image_find_minor(const struct dumped_process *process, uint32_t user_gpu_id,
 			  uint32_t *ret_minor)
 {
-	const struct topology_node *gpu =
-		bo_index_find_gpu(&process->state, &process->session->topology, user_gpu_id);
+	const struct topology_node *gpu = bo_index_gpu_of(process, user_gpu_id);
 
 	if (!gpu)
 		return log_error(-ENODEV, "%s: GPU 0x%04x has no render node here", process->name,

@@ -221,8 +221,7 @@ int shared_bos_check_mapping(const struct dumped_process *process,
 int shared_bos_find_named(const struct dumped_process *process, struct gem_saved *saved)
 {
 	const struct shared_bos *shared = process->session->shared;
-	const struct topology_node *gpu =
-		bo_index_find_gpu(&process->state, &process->session->topology, saved->gpu_id);
+	const struct topology_node *gpu = bo_index_gpu_of(process, saved->gpu_id);
 	const struct shared_handle handle = {
 		.is_import = saved->is_import,
 		.device = saved->is_import || !gpu ? 0 : topology_pci_device(gpu),
@@ -253,8 +252,7 @@ bool shared_bos_maps_other(const struct dumped_process *process, const struct pr
 
 		if (saved->bo == IMAGE_NO_BO && !saved->is_import &&
 		    saved->mmap_offset == mapping->offset &&
-		    bo_index_find_gpu(&process->state, &process->session->topology,
-				      saved->gpu_id) == gpu)
+		    bo_index_gpu_of(process, saved->gpu_id) == gpu)
 			return true;
 	}
 	return false;
@@ -284,8 +282,7 @@ static void check_record(const struct dumped_process *process, struct shared_bo 
 static int read_orphan(const struct dumped_process *process, struct shared_bo *orphan)
 {
 	const struct kfd_bo_bucket *bo = &process->state.bos[orphan->index];
-	const struct topology_node *gpu =
-		bo_index_find_gpu(&process->state, &process->session->topology, bo->gpu_id);
+	const struct topology_node *gpu = bo_index_gpu_of(process, bo->gpu_id);
 	_cleanup_close_ int fd = -1;
 	struct render_bo made = { 0 };
 	int ret = render_node_open(gpu->drm_render_minor, HOST_LOWEST_FD, &fd);

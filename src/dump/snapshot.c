@@ -43,19 +43,12 @@ static int stop_queues(struct dump_session *session)
 	return ret < 0 ? ret : pause_tree(session);
 }
 
-/* The GPU, here, that the process knows as @user_gpu_id. */
-static const struct topology_node *gpu_by_user_id(const struct dumped_process *process,
-						  uint32_t user_gpu_id)
-{
-	return bo_index_find_gpu(&process->state, &process->session->topology, user_gpu_id);
-}
-
 static int check_devices(const struct dumped_process *process)
 {
 	for (uint32_t i = 0; i < process->state.num_devices; i++) {
 		const struct kfd_device_bucket *device = &process->state.devices[i];
 
-		if (!gpu_by_user_id(process, device->user_gpu_id))
+		if (!bo_index_gpu_of(process, device->user_gpu_id))
 			return log_error(-ENODEV, "%s: GPU 0x%04x is not in the topology",
 					 process->name, device->actual_gpu_id);
 	}
@@ -66,7 +59,7 @@ static int check_bo(const struct dumped_process *process, uint32_t index)
 {
 	const struct kfd_bo_bucket *bo = &process->state.bos[index];
 
-	if (!gpu_by_user_id(process, bo->gpu_id))
+	if (!bo_index_gpu_of(process, bo->gpu_id))
 		return log_error(-EINVAL, "%s: BO %u is of GPU 0x%04x, which is not the process's",
 				 process->name, index, bo->gpu_id);
 	if (bo->alloc_flags & KFD_BO_WITH_CONTENTS && bo->dmabuf_fd == KFD_INVALID_FD)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_topology.h"
+#include "dump/dump.h"
 #include "kernel/kfd.h"
 
 const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
@@ -18,6 +19,12 @@ const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
 			return topology_find_actual(topology, state->devices[i].actual_gpu_id);
 	}
 	return NULL;
+}
+
+const struct topology_node *bo_index_gpu_of(const struct dumped_process *process,
+					    uint32_t user_gpu_id)
+{
+	return bo_index_find_gpu(&process->state, &process->session->topology, user_gpu_id);
 }
 
 static int compare(const void *a, const void *b)

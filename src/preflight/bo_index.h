@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct dumped_process;
 struct kfd_state;
 struct topology;
 struct topology_node;
@@ -40,6 +41,9 @@ struct bo_index {
 const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
 					      const struct topology *topology,
 					      uint32_t user_gpu_id);
+/* The same for a process of a dump. */
+const struct topology_node *bo_index_gpu_of(const struct dumped_process *process,
+					    uint32_t user_gpu_id);
 
 /* The BOs of @state have their dma-bufs. -ENOMEM, or the error of fstat() on a dma-buf. */
 int bo_index_new(const struct kfd_state *state, const struct topology *topology,

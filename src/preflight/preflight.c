@@ -291,12 +291,6 @@ int preflight_check_driver(const struct dump_session *session)
 		       : preflight_refuse(session, DUMP_CWSR_IS_OFF, "a process");
 }
 
-static const struct topology_node *gpu_by_user_id(const struct dumped_process *process,
-						  uint32_t user_gpu_id)
-{
-	return bo_index_find_gpu(&process->state, &process->session->topology, user_gpu_id);
-}
-
 /* "(like 2 more)" behind the name of the first of @count objects that break a rule. */
 static const char *count_more(size_t count, char text[static 40])
 {
@@ -310,7 +304,7 @@ static int check_queue_gpus(const struct dumped_process *process,
 			    const struct kfd_priv_queue *queues, size_t num_queues)
 {
 	for (size_t i = 0; i < num_queues; i++) {
-		if (!gpu_by_user_id(process, queues[i].gpu_id))
+		if (!bo_index_gpu_of(process, queues[i].gpu_id))
 			return log_error(-EINVAL,
 					 "%s: queue %u is on GPU 0x%04x, which the process does"
 					 " not see",
@@ -329,7 +323,7 @@ static int check_queue_rule(const struct dumped_process *process,
 	char more[40], name[128];
 
 	for (size_t i = 0; i < num_queues; i++) {
-		const struct topology_node *gpu = gpu_by_user_id(process, queues[i].gpu_id);
+		const struct topology_node *gpu = bo_index_gpu_of(process, queues[i].gpu_id);
 		const struct kfd_queue queue = { .priv = &priv,
 						 .saved = &queues[i],
 						 .gpu = gpu,
@@ -479,7 +473,7 @@ static int check_bo_rule(const struct dumped_process *process, const struct rule
 
 	for (uint32_t i = 0; i < process->state.num_bos; i++) {
 		const struct kfd_bo_bucket *saved = &process->state.bos[i];
-		struct bo bo = { saved, gpu_by_user_id(process, saved->gpu_id) };
+		struct bo bo = { saved, bo_index_gpu_of(process, saved->gpu_id) };
 
 		if (rule->bo_breaks(&bo) && !broken++)
 			first = i;
@@ -510,8 +504,7 @@ int preflight_check_state(const struct dumped_process *process)
 static bool is_on_device(const struct dumped_process *process, const struct kfd_bo_bucket *bo,
 			 uint64_t device)
 {
-	const struct topology_node *gpu =
-		bo_index_find_gpu(&process->state, &process->session->topology, bo->gpu_id);
+	const struct topology_node *gpu = bo_index_gpu_of(process, bo->gpu_id);
 
 	return gpu && topology_pci_device(gpu) == device;
 }

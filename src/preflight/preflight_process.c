@@ -169,8 +169,7 @@ static bool has_gfx950(const struct dumped_process *process)
 
 	for (uint32_t i = 0; i < process->state.num_devices; i++) {
 		const struct topology_node *gpu =
-			bo_index_find_gpu(&process->state, &process->session->topology,
-					  process->state.devices[i].user_gpu_id);
+			bo_index_gpu_of(process, process->state.devices[i].user_gpu_id);
 
 		found |= gpu && gpu->gfx_target_version == TOPOLOGY_GFX950;
 	}

@@ -39,9 +39,7 @@ void unused_gpus_warn(const struct topology *topology, const struct gpu_use *use
 static struct gpu_use *use_of(const struct dumped_process *process, struct gpu_use *uses,
 			      uint32_t user_gpu_id)
 {
-	const struct topology *topology = &process->session->topology;
-
-	return &uses[bo_index_find_gpu(&process->state, topology, user_gpu_id) - topology->nodes];
+	return &uses[bo_index_gpu_of(process, user_gpu_id) - process->session->topology.nodes];
 }
 
 static void note_queues(const struct dumped_process *process, struct gpu_use *uses)
