@@ -13,8 +13,6 @@
 #include "criu/log.h"
 #include "devices/extra_gpus.h"
 #include "devices/node.h"
-#include "fill/fill.h"
-#include "fill/handoff.h"
 #include "image/image.h"
 #include "image/image_priv.h"
 #include "kernel/hsakmt_shm.h"
@@ -29,7 +27,9 @@
 #include "memory/user_memory.h"
 #include "memory/vram.h"
 #include "restore/gpu_ids.h"
+#include "restore/handoff.h"
 #include "restore/queue_check.h"
+#include "restore/restore_contents.h"
 #include "restore/restore_guard.h"
 #include "restore/share_handles.h"
 #include "restore/task_image.h"
@@ -306,7 +306,7 @@ static int load_contents(struct restore *restore)
 {
 	struct restore_session *session = restore->session;
 	enum task_phase phase;
-	int ret = fill_contents(session, &restore->state, &phase);
+	int ret = restore_contents_load(session, &restore->state, &phase);
 
 	if (ret < 0)
 		return ret;
@@ -318,7 +318,7 @@ static int load_contents(struct restore *restore)
 static int prepare(struct restore *restore)
 {
 	struct restore_session *session = restore->session;
-	int ret = fill_check(restore->task);
+	int ret = restore_contents_check(restore->task);
 
 	if (!ret)
 		ret = queue_check_task(restore->task, restore->fd, session->options->force);

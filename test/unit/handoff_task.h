@@ -9,7 +9,7 @@
 
 #include <sys/wait.h>
 
-#include "fill/handoff.h"
+#include "restore/handoff.h"
 
 static const uint64_t sizes[] = { 3 * PAGE, MIB, PAGE, MIB / 4 + PAGE, 0 };
 

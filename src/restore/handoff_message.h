@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The messages between a restored task and CRIU's main process; handoff.h has the protocol. These
  * functions log nothing. */
-#ifndef AMDGPU_PLUGIN_FILL_HANDOFF_MESSAGE_H
-#define AMDGPU_PLUGIN_FILL_HANDOFF_MESSAGE_H
+#ifndef AMDGPU_PLUGIN_RESTORE_HANDOFF_MESSAGE_H
+#define AMDGPU_PLUGIN_RESTORE_HANDOFF_MESSAGE_H
 
 #include <stddef.h>
 #include <stdint.h>

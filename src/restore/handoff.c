@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Hands the contents of a task's BOs to CRIU's main process, which loads them while the task goes
  * on. This file has both ends; handoff_message.c has the messages. */
-#include "fill/handoff.h"
+#include "restore/handoff.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
-#include "fill/handoff_message.h"
+#include "restore/handoff_message.h"
 
 /* A task that has sent something. */
 struct handoff_task {

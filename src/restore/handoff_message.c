@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Sends and receives the messages of a handoff with their descriptors: whole or not at all. What a
  * message means is decided in handoff.c. */
-#include "fill/handoff_message.h"
+#include "restore/handoff_message.h"
 
 #include <errno.h>
 #include <stddef.h>

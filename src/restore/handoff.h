@@ -16,8 +16,8 @@
  * may alternate. Both ends are forks of one program, so messages are C structs (handoff_message.h),
  * and need no checks. The sockets have no names, so namespaces do not matter. If a task dies, its
  * END is missing. If the main process ends, the pair closes, and the sends of the tasks fail. */
-#ifndef AMDGPU_PLUGIN_FILL_HANDOFF_H
-#define AMDGPU_PLUGIN_FILL_HANDOFF_H
+#ifndef AMDGPU_PLUGIN_RESTORE_HANDOFF_H
+#define AMDGPU_PLUGIN_RESTORE_HANDOFF_H
 
 #include <stddef.h>
 #include <sys/types.h>

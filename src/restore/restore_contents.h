@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Contents of the BOs of a restored task. The task loads them, or CRIU's main process does. */
-#ifndef AMDGPU_PLUGIN_FILL_FILL_H
-#define AMDGPU_PLUGIN_FILL_FILL_H
+#ifndef AMDGPU_PLUGIN_RESTORE_RESTORE_CONTENTS_H
+#define AMDGPU_PLUGIN_RESTORE_RESTORE_CONTENTS_H
 
 #include "kernel/kfd.h"
 #include "memory/restore_shared.h"
@@ -9,11 +9,11 @@
 
 /* In a task, before RESTORE: checks that the pages files exist and have the sizes of the BOs in the
  * validated image. Does not check streams. Logs on error. */
-int fill_check(const struct restored_task *task);
+int restore_contents_check(const struct restored_task *task);
 
 /* In a task, after RESTORE has put the BOs in @state. PHASE_DONE: their contents are in place.
  * PHASE_HANDED_OFF: the main process loads them. Logs on error. */
-int fill_contents(const struct restore_session *session, const struct kfd_state *state,
-		  enum task_phase *ret_phase);
+int restore_contents_load(const struct restore_session *session, const struct kfd_state *state,
+			  enum task_phase *ret_phase);
 
 #endif

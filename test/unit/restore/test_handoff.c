@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "fill/handoff.h"
-#include "fill/handoff_message.h"
+#include "restore/handoff.h"
+#include "restore/handoff_message.h"
 
 #define TASKS_MAX 4
 

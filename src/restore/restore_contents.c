@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Loads the contents of the BOs that RESTORE has rebuilt, or hands them to CRIU's main process
  * (handoff.c). content_load() does the copying. */
-#include "fill/fill.h"
+#include "restore/restore_contents.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
 #include "criu/log.h"
-#include "fill/handoff.h"
 #include "image/image.h"
 #include "kernel/proc.h"
 #include "memory/restore_shared.h"
+#include "restore/handoff.h"
 
 static int open_pages(const struct restored_task *task, struct content_job *jobs, uint32_t num_jobs)
 {
@@ -32,7 +32,7 @@ static int open_pages(const struct restored_task *task, struct content_job *jobs
 	return ret;
 }
 
-int fill_check(const struct restored_task *task)
+int restore_contents_check(const struct restored_task *task)
 {
 	const CriuKfd *kfd = task->kfd;
 	int ret = 0;
@@ -103,8 +103,8 @@ static int load_files(const struct restore_session *session, struct kfd_jobs *jo
 			: load(session, jobs->jobs, jobs->num_jobs);
 }
 
-int fill_contents(const struct restore_session *session, const struct kfd_state *state,
-		  enum task_phase *ret_phase)
+int restore_contents_load(const struct restore_session *session, const struct kfd_state *state,
+			  enum task_phase *ret_phase)
 {
 	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
 	/* The task that owns an object loads its contents. */
