@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads and judges how many references a dma-buf has, and lists the descriptors of all tasks.
+/* Reads how many references a dma-buf has, and lists the descriptors of all tasks.
  * shared_bos.c knows the BOs of the dump. */
 #include "dump/dmabuf_holders.h"
 

@@ -38,13 +38,13 @@ static int compare_offsets(const void *a, const void *b)
 	return order ? order : object_rules_compare(a, b);
 }
 
-static int compare_homes(const void *a, const void *b)
+static int compare_owner_places(const void *a, const void *b)
 {
 	const struct shared_bo *one = a, *other = b;
-	int order = compare_numbers(one->home_device, other->home_device);
+	int order = compare_numbers(one->owner_device, other->owner_device);
 
 	if (!order)
-		order = compare_numbers(one->home_offset, other->home_offset);
+		order = compare_numbers(one->owner_offset, other->owner_offset);
 	return order ? order : object_rules_compare(a, b);
 }
 
@@ -61,9 +61,9 @@ static bool have_one_offset(const struct shared_bo *one, const struct shared_bo 
 	return one->device == other->device && one->offset == other->offset;
 }
 
-static bool have_one_home(const struct shared_bo *one, const struct shared_bo *other)
+static bool have_one_owner_place(const struct shared_bo *one, const struct shared_bo *other)
 {
-	return one->home_device == other->home_device && one->home_offset == other->home_offset;
+	return one->owner_device == other->owner_device && one->owner_offset == other->owner_offset;
 }
 
 static bool have_one_inode(const struct shared_bo *one, const struct shared_bo *other)
@@ -222,17 +222,17 @@ static const char *find_owner(const struct shared_bo *run, size_t count,
 
 /* The entries of a dma-buf have several offsets. Those on the PCI device of the owner have its
  * offset. */
-static const char *find_home(const struct shared_bo *run, size_t count,
-			     const struct shared_bo **ret_home)
+static const char *find_owner_place(const struct shared_bo *run, size_t count,
+				    const struct shared_bo **ret_owner)
 {
-	const char *problem = find_owner(run, count, ret_home);
+	const char *problem = find_owner(run, count, ret_owner);
 
 	if (problem)
 		return problem;
-	if (!*ret_home)
+	if (!*ret_owner)
 		return "it is imported on several PCI devices, and its owner is not in the dump";
 	for (size_t i = 0; i < count; i++) {
-		if (run[i].device == (*ret_home)->device && run[i].offset != (*ret_home)->offset)
+		if (run[i].device == (*ret_owner)->device && run[i].offset != (*ret_owner)->offset)
 			return "its dma-buf is also that of another BO";
 	}
 	return NULL;
@@ -241,28 +241,28 @@ static const char *find_home(const struct shared_bo *run, size_t count,
 /* The import of a buffer on another PCI device is an object of the kernel with an offset of its
  * own, and with the dma-buf of the buffer (amdgpu_gem_prime_import() in amdgpu_dma_buf.c, Linux
  * 6.12). Up to Linux 6.7 there are no such imports, and each export has a dma-buf of its own. */
-static void set_home(struct shared_bos *shared, struct shared_bo *run, size_t count)
+static void set_owner_place(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
-	const struct shared_bo *home;
+	const struct shared_bo *owner;
 	const char *problem;
 
 	(void)shared;
 	if (!have_several_offsets(run, count))
 		return;
-	problem = find_home(run, count, &home);
+	problem = find_owner_place(run, count, &owner);
 	note_problem(run, count, problem);
 	for (size_t i = 0; !problem && i < count; i++) {
-		run[i].home_device = home->device;
-		run[i].home_offset = home->offset;
+		run[i].owner_device = owner->device;
+		run[i].owner_offset = owner->offset;
 	}
 }
 
 /* The dma-bufs of one offset are one dma-buf, or lead to no other offset. */
-static void check_homes(struct shared_bos *shared, struct shared_bo *run, size_t count)
+static void check_owner_places(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	(void)shared;
 	for (size_t i = 1; i < count; i++) {
-		if (!have_one_home(&run[0], &run[i]))
+		if (!have_one_owner_place(&run[0], &run[i]))
 			note_problem(run, count, "its entries have different dma-bufs");
 	}
 }
@@ -324,7 +324,7 @@ static struct dmabuf_holders list_holders(const struct shared_bos *shared,
 /* An owner whose importers are outside the dump may also be held by something else, so this alone
  * is worth a warning only. A share handle without its owner is of a process outside the dump,
  * unless each reference is known. */
-static void judge_holders(struct shared_bos *shared, struct shared_bo *run, size_t count)
+static void check_holders(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	struct dmabuf_holders holders = list_holders(shared, run, count);
 	bool has_owner = false, has_import = false;
@@ -341,7 +341,7 @@ static void judge_holders(struct shared_bos *shared, struct shared_bo *run, size
 	if (dmabuf_holders_are_known(&holders))
 		return;
 	for (size_t i = 0; i < count; i++) {
-		run[i].held_elsewhere = true;
+		run[i].has_external_holder = true;
 		run[i].outside = !has_owner;
 		if (run[i].outside)
 			run[i].problem =
@@ -392,7 +392,7 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 
 	if (count == 1 && !run->is_open && !run->is_named &&
 	    (run->has_no_other || !run->ipc.is_imported)) {
-		run->adopted = run->has_no_other && kfd_bo_looks_imported(run->alloc_flags);
+		run->recreated = run->has_no_other && kfd_bo_looks_imported(run->alloc_flags);
 		return;
 	}
 	problem = find_problem(run, count, &owner);
@@ -409,17 +409,17 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 		run[i].owner = owner->process;
 		run[i].imported = &run[i] != owner;
 		run[i].on_other_device = run[i].device != owner->device;
-		run[i].adopted = (!run[i].imported || by_share_handle) &&
-				 kfd_bo_looks_imported(owner->alloc_flags);
+		run[i].recreated = (!run[i].imported || by_share_handle) &&
+				   kfd_bo_looks_imported(owner->alloc_flags);
 	}
 }
 
-/* Until set_home() finds another one. */
-static void set_own_homes(struct shared_bos *shared)
+/* Until set_owner_place() finds another one. */
+static void set_own_places(struct shared_bos *shared)
 {
 	for (size_t i = 0; i < shared->count; i++) {
-		shared->list[i].home_device = shared->list[i].device;
-		shared->list[i].home_offset = shared->list[i].offset;
+		shared->list[i].owner_device = shared->list[i].device;
+		shared->list[i].owner_offset = shared->list[i].offset;
 	}
 }
 
@@ -431,14 +431,14 @@ static void sort(struct shared_bos *shared, int (*compare)(const void *, const v
 
 void object_rules_apply(struct shared_bos *shared)
 {
-	set_own_homes(shared);
+	set_own_places(shared);
 	note_named(shared);
 	sort(shared, compare_inodes);
-	for_each_run(shared, have_one_inode, set_home);
-	for_each_run(shared, have_one_inode, judge_holders);
+	for_each_run(shared, have_one_inode, set_owner_place);
+	for_each_run(shared, have_one_inode, check_holders);
 	sort(shared, compare_offsets);
-	for_each_run(shared, have_one_offset, check_homes);
-	sort(shared, compare_homes);
-	for_each_run(shared, have_one_home, share_object);
+	for_each_run(shared, have_one_offset, check_owner_places);
+	sort(shared, compare_owner_places);
+	for_each_run(shared, have_one_owner_place, share_object);
 	sort(shared, object_rules_compare);
 }

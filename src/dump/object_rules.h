@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which BOs of a dump are one object, and which of them makes it at a restore. The functions set
- * the fields of struct shared_bo from `home_device` on. */
+ * the fields of struct shared_bo from `owner_device` on. */
 #ifndef AMDGPU_PLUGIN_DUMP_OBJECT_RULES_H
 #define AMDGPU_PLUGIN_DUMP_OBJECT_RULES_H
 

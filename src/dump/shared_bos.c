@@ -311,7 +311,7 @@ static int read_orphans(struct dump_session *session)
 		const struct dumped_process *process = &session->processes[bo->process];
 
 		check_record(process, bo);
-		if (!bo->problem && bo->adopted)
+		if (!bo->problem && bo->recreated)
 			ret = read_orphan(process, bo);
 	}
 	return ret;
@@ -367,7 +367,7 @@ static void warn_of_holders(const struct dumped_process *process)
 	for (uint32_t i = 0; i < process->state.num_bos; i++) {
 		const struct shared_bo *bo = find(process, i);
 
-		if (!bo || !bo->held_elsewhere || bo->problem)
+		if (!bo || !bo->has_external_holder || bo->problem)
 			continue;
 		first = first ? first : bo;
 		count++;
@@ -431,7 +431,7 @@ void shared_bos_change_saved_state(struct dumped_process *process)
 
 		if (bo && bo->problem)
 			separate(process, bo);
-		else if (bo && bo->adopted)
+		else if (bo && bo->recreated)
 			recreate(process, bo);
 	}
 }

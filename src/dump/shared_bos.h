@@ -55,8 +55,8 @@ struct shared_bo {
 	/* At most so many GPUs map it through PCIe. */
 	uint32_t attachments;
 	/* Where the owner has the object. */
-	uint64_t home_device;
-	uint64_t home_offset;
+	uint64_t owner_device;
+	uint64_t owner_offset;
 	/* A render file of another process has a GEM handle of the object. */
 	bool is_named;
 	/* Number of the object, from 1, or 0 if a restore makes a BO of its own. */
@@ -69,15 +69,15 @@ struct shared_bo {
 	bool by_share_handle;
 	/* On another PCI device than the owner's. */
 	bool on_other_device;
-	/* The process makes the BO, but it looks imported. */
-	bool adopted;
+	/* The process makes the BO again, which looks imported. */
+	bool recreated;
 	/* Then: the flags with which it was made, and why a restore cannot make it, or NULL. */
 	uint32_t made_flags;
 	const char *lost;
 	/* Why a restore cannot share it. NULL: it can, or no other entry is the object. */
 	const char *problem;
 	/* Its dma-buf has a holder that the dump does not know. */
-	bool held_elsewhere;
+	bool has_external_holder;
 	/* And none of its entries can be the owner's. */
 	bool outside;
 	/* The dump knows all holders of its dma-buf. */

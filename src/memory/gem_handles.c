@@ -37,7 +37,7 @@ struct gem_handles {
 };
 
 /* The handles of one render file. */
-struct maker {
+struct gem_importer {
 	const struct restore_session *session;
 	const struct kfd_state *state;
 	uint32_t gpu_id;
@@ -112,113 +112,116 @@ int gem_handles_take(struct restored_task *task)
 	return ret < 0 ? log_error(ret, "kfd %d: cannot list its GEM handles", task->kfd_id) : 0;
 }
 
-static int check_handle(const struct maker *maker, uint32_t handle, uint32_t wanted)
+static int check_handle(const struct gem_importer *importer, uint32_t handle, uint32_t wanted)
 {
 	if (handle == wanted)
 		return 0;
 	return log_error(-EEXIST, "kfd %d: a GEM handle of GPU 0x%04x would be %u instead of %u",
-			 maker->session->task.kfd_id, maker->gpu_id, handle, wanted);
+			 importer->session->task.kfd_id, importer->gpu_id, handle, wanted);
 }
 
-static int add_filler(struct maker *maker)
+static int add_filler(struct gem_importer *importer)
 {
 	uint32_t handle;
-	int ret = render_node_gem_take(maker->fd, &handle);
+	int ret = render_node_gem_take(importer->fd, &handle);
 
 	if (!ret)
-		ret = array_append(&maker->fillers, &maker->num_fillers, sizeof(handle), &handle);
+		ret = array_append(&importer->fillers, &importer->num_fillers, sizeof(handle),
+				   &handle);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot take GEM handle %u of GPU 0x%04x",
-				 maker->session->task.kfd_id, maker->next, maker->gpu_id);
-	return check_handle(maker, handle, maker->next);
+				 importer->session->task.kfd_id, importer->next, importer->gpu_id);
+	return check_handle(importer, handle, importer->next);
 }
 
 /* Makes @handle the lowest number that is free. */
-static int fill_up_to(struct maker *maker, uint32_t handle)
+static int fill_up_to(struct gem_importer *importer, uint32_t handle)
 {
 	int ret = 0;
 
-	for (; !ret && maker->next < handle; maker->next++)
-		ret = add_filler(maker);
+	for (; !ret && importer->next < handle; importer->next++)
+		ret = add_filler(importer);
 	return ret;
 }
 
-static int fail(const struct maker *maker, const struct gem_handle *handle, int ret)
+static int fail(const struct gem_importer *importer, const struct gem_handle *handle, int ret)
 {
 	return log_error(ret, "kfd %d: GEM handle %u of GPU 0x%04x: cannot import its BO",
-			 maker->session->task.kfd_id, handle->entry->handle, maker->gpu_id);
+			 importer->session->task.kfd_id, handle->entry->handle, importer->gpu_id);
 }
 
 /* The task has imported the object as a BO. */
-static int fetch_own(const struct maker *maker, const struct gem_handle *handle, int *ret_fd)
+static int fetch_own(const struct gem_importer *importer, const struct gem_handle *handle,
+		     int *ret_fd)
 {
 	struct object object;
-	int ret = objects_find(maker->session->objects, handle->object, &object);
+	int ret = objects_find(importer->session->objects, handle->object, &object);
 
 	if (!ret)
 		ret = host_fetch_fd(object.store_id);
 	if (ret < 0)
-		return fail(maker, handle, ret);
+		return fail(importer, handle, ret);
 	*ret_fd = ret;
 	return 0;
 }
 
 /* Only another task has a BO of the object. */
-static int fetch_other(struct maker *maker, const struct gem_handle *handle, int *ret_fd)
+static int fetch_other(struct gem_importer *importer, const struct gem_handle *handle, int *ret_fd)
 {
 	struct awaited_object awaited = {
 		.number = handle->object,
 		.size = handle->entry->size,
-		.gpu_id = maker->gpu_id,
+		.gpu_id = importer->gpu_id,
 		.owner = handle->owner,
-		.known_owner = maker->known_owner,
+		.known_owner = importer->known_owner,
 	};
 	struct object object = { 0 };
 	int ret;
 
 	(void)snprintf(awaited.name, sizeof(awaited.name), "kfd %d: GEM handle %u of GPU 0x%04x",
-		       maker->session->task.kfd_id, handle->entry->handle, maker->gpu_id);
-	ret = imports_fetch(maker->session, &awaited, &object, ret_fd);
-	maker->known_owner = awaited.known_owner;
+		       importer->session->task.kfd_id, handle->entry->handle, importer->gpu_id);
+	ret = imports_fetch(importer->session, &awaited, &object, ret_fd);
+	importer->known_owner = awaited.known_owner;
 	return ret;
 }
 
 /* *@ret_fetched: the descriptor, if the caller must close it. */
-static int find_dmabuf(struct maker *maker, const struct gem_handle *handle, int *ret_fetched)
+static int find_dmabuf(struct gem_importer *importer, const struct gem_handle *handle,
+		       int *ret_fetched)
 {
 	int ret;
 
 	if (!handle->object)
-		return (int)maker->state->bos[handle->bo].dmabuf_fd;
-	ret = handle->entry->bo == IMAGE_NO_BO ? fetch_other(maker, handle, ret_fetched)
-					       : fetch_own(maker, handle, ret_fetched);
+		return (int)importer->state->bos[handle->bo].dmabuf_fd;
+	ret = handle->entry->bo == IMAGE_NO_BO ? fetch_other(importer, handle, ret_fetched)
+					       : fetch_own(importer, handle, ret_fetched);
 	return ret < 0 ? ret : *ret_fetched;
 }
 
-static int import(struct maker *maker, const struct gem_handle *handle)
+static int import(struct gem_importer *importer, const struct gem_handle *handle)
 {
 	const uint32_t wanted = handle->entry->handle;
 	_cleanup_close_ int fetched = -1;
 	uint32_t number = 0;
-	int ret = fill_up_to(maker, wanted);
+	int ret = fill_up_to(importer, wanted);
 
 	if (!ret)
-		ret = find_dmabuf(maker, handle, &fetched);
+		ret = find_dmabuf(importer, handle, &fetched);
 	if (ret < 0)
 		return ret;
-	ret = render_node_gem_import(maker->fd, ret, &number);
+	ret = render_node_gem_import(importer->fd, ret, &number);
 	if (ret < 0)
-		return fail(maker, handle, ret);
-	maker->next = wanted + 1;
-	return check_handle(maker, number, wanted);
+		return fail(importer, handle, ret);
+	importer->next = wanted + 1;
+	return check_handle(importer, number, wanted);
 }
 
 /* The CPU may map the object of another task through the render file. */
-static int note_mapping(const struct maker *maker, const struct gem_handle *handle)
+static int note_mapping(const struct gem_importer *importer, const struct gem_handle *handle)
 {
-	const struct restored_task *task = &maker->session->task;
+	const struct restored_task *task = &importer->session->task;
 	struct mapped_bo mapped = {
-		.saved_minor = topology_find_gpu(&task->saved, maker->gpu_id)->drm_render_minor,
+		.saved_minor = topology_find_gpu(&task->saved, importer->gpu_id)->drm_render_minor,
 		.size = handle->entry->size,
 		.old_offset = handle->entry->offset,
 	};
@@ -226,17 +229,18 @@ static int note_mapping(const struct maker *maker, const struct gem_handle *hand
 
 	if (handle->entry->bo != IMAGE_NO_BO)
 		return 0;
-	ret = render_node_gem_offset(maker->fd, handle->entry->handle, &mapped.new_offset);
+	ret = render_node_gem_offset(importer->fd, handle->entry->handle, &mapped.new_offset);
 	if (!ret)
 		ret = mappings_add_bo(task->mappings, &mapped);
-	return ret < 0 ? log_error(ret,
-				   "kfd %d: GEM handle %u of GPU 0x%04x: cannot record where the CPU"
-				   " can map it",
-				   task->kfd_id, handle->entry->handle, maker->gpu_id)
+	return ret < 0 ? log_error(
+				 ret,
+				 "kfd %d: GEM handle %u of GPU 0x%04x: cannot record where the CPU"
+				 " can map it",
+				 task->kfd_id, handle->entry->handle, importer->gpu_id)
 		       : 0;
 }
 
-static int map(const struct maker *maker, const struct gem_handle *handle)
+static int map(const struct gem_importer *importer, const struct gem_handle *handle)
 {
 	int ret = 0;
 
@@ -249,34 +253,35 @@ static int map(const struct maker *maker, const struct gem_handle *handle)
 			.flags = entry->flags,
 		};
 
-		ret = render_node_gem_map(maker->fd, handle->entry->handle, &mapping);
+		ret = render_node_gem_map(importer->fd, handle->entry->handle, &mapping);
 		if (ret < 0)
 			(void)log_error(ret,
 					"kfd %d: GEM handle %u of GPU 0x%04x: cannot map %" PRIu64
 					" bytes at 0x%" PRIx64,
-					maker->session->task.kfd_id, handle->entry->handle,
-					maker->gpu_id, mapping.size, mapping.addr);
+					importer->session->task.kfd_id, handle->entry->handle,
+					importer->gpu_id, mapping.size, mapping.addr);
 	}
 	return ret;
 }
 
 /* Also after an error, although the task then ends. */
-static int close_fillers(struct maker *maker, int ret)
+static int close_fillers(struct gem_importer *importer, int ret)
 {
-	for (size_t i = 0; i < maker->num_fillers; i++) {
-		int closed = render_node_gem_close(maker->fd, maker->fillers[i]);
+	for (size_t i = 0; i < importer->num_fillers; i++) {
+		int closed = render_node_gem_close(importer->fd, importer->fillers[i]);
 
 		if (closed < 0 && !ret)
-			ret = log_error(
-				closed, "kfd %d: cannot close GEM handle %u of GPU 0x%04x again",
-				maker->session->task.kfd_id, maker->fillers[i], maker->gpu_id);
+			ret = log_error(closed,
+					"kfd %d: cannot close GEM handle %u of GPU 0x%04x again",
+					importer->session->task.kfd_id, importer->fillers[i],
+					importer->gpu_id);
 	}
-	free(maker->fillers);
-	maker->fillers = NULL;
+	free(importer->fillers);
+	importer->fillers = NULL;
 	return ret;
 }
 
-static int make_of_gpu(struct maker *maker, const struct gem_handles *handles)
+static int make_of_gpu(struct gem_importer *importer, const struct gem_handles *handles)
 {
 	size_t count = 0;
 	int ret = 0;
@@ -284,19 +289,20 @@ static int make_of_gpu(struct maker *maker, const struct gem_handles *handles)
 	for (size_t i = 0; !ret && i < handles->count; i++) {
 		const struct gem_handle *handle = &handles->list[i];
 
-		if (handle->entry->gpu_id != maker->gpu_id)
+		if (handle->entry->gpu_id != importer->gpu_id)
 			continue;
 		count++;
-		ret = import(maker, handle);
+		ret = import(importer, handle);
 		if (!ret)
-			ret = note_mapping(maker, handle);
+			ret = note_mapping(importer, handle);
 		if (!ret)
-			ret = map(maker, handle);
+			ret = map(importer, handle);
 	}
-	ret = close_fillers(maker, ret);
+	ret = close_fillers(importer, ret);
 	if (!ret && count)
 		log_info("kfd %d: made %zu GEM handles of GPU 0x%04x, with %zu fillers",
-			 maker->session->task.kfd_id, count, maker->gpu_id, maker->num_fillers);
+			 importer->session->task.kfd_id, count, importer->gpu_id,
+			 importer->num_fillers);
 	return ret;
 }
 
@@ -307,14 +313,14 @@ int gem_handles_restore(struct restore_session *session, const struct kfd_state 
 
 	for (size_t i = 0; task->gem_handles && !ret && i < task->saved.num_nodes; i++) {
 		const struct topology_node *gpu = &task->saved.nodes[i];
-		struct maker maker = {
+		struct gem_importer importer = {
 			.session = session, .state = state, .gpu_id = gpu->gpu_id, .next = 1
 		};
 
 		if (!gpu->gpu_id)
 			continue;
-		maker.fd = gpu_files_find(&task->files, gpu->drm_render_minor);
-		ret = make_of_gpu(&maker, task->gem_handles);
+		importer.fd = gpu_files_find(&task->files, gpu->drm_render_minor);
+		ret = make_of_gpu(&importer, task->gem_handles);
 	}
 	return ret;
 }

@@ -39,7 +39,7 @@ int queue_check_add_image(const CriuKfd *kfd, struct map_tree *tree)
 	if (ret < 0)
 		return ret;
 	ret = kfd_priv_list_queues(&priv, &queues, &num_queues);
-	/* queue_check_task() judges data that it cannot read. */
+	/* queue_check_task() checks data that it cannot read. */
 	if (ret < 0)
 		return ret == -ENOMEM ? ret : 0;
 	for (size_t i = 0; !ret && i < num_queues; i++)

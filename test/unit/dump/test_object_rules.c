@@ -95,7 +95,7 @@ TEST(the_entry_with_flags_of_its_own_is_the_owner)
 	assert_object(own, 2, 1, true);
 	assert_int_equal(shared.num_objects, 2);
 	for (size_t i = 0; i < shared.count; i++)
-		assert_false(list[i].adopted || list[i].held_elsewhere || list[i].outside);
+		assert_false(list[i].recreated || list[i].has_external_holder || list[i].outside);
 }
 
 TEST(an_offset_means_nothing_on_another_device)
@@ -199,10 +199,10 @@ TEST(an_importer_adopts_a_buffer_that_nothing_else_holds)
 	object_rules_apply(&shared);
 	assert_object(first, 1, 0, false);
 	assert_object(second, 1, 0, true);
-	assert_true(first->adopted);
-	assert_false(second->adopted);
+	assert_true(first->recreated);
+	assert_false(second->recreated);
 	assert_object(alone, 0, 0, false);
-	assert_true(alone->adopted);
+	assert_true(alone->recreated);
 }
 
 /* ROCr imports host memory without a BO of KFD. */
@@ -242,7 +242,7 @@ TEST(handles_of_all_processes_are_known_holders)
 			add_handle(1, OTHER, 1);
 			object_rules_apply(&shared);
 			print_message("case %zu, %u outside\n", i, outside);
-			assert_int_equal(list[0].held_elsewhere, outside);
+			assert_int_equal(list[0].has_external_holder, outside);
 		}
 	}
 }
@@ -255,8 +255,8 @@ TEST(a_buffer_of_a_process_outside_is_refused)
 	object_rules_apply(&shared);
 	for (size_t i = 0; i < shared.count; i++) {
 		assert_problem(&list[i], "more holders");
-		assert_true(list[i].outside && list[i].held_elsewhere);
-		assert_false(list[i].adopted);
+		assert_true(list[i].outside && list[i].has_external_holder);
+		assert_false(list[i].recreated);
 	}
 }
 
@@ -268,7 +268,7 @@ TEST(an_owner_with_unknown_holders_still_shares)
 	object_rules_apply(&shared);
 	assert_object(owner, 1, 0, false);
 	assert_object(importer, 1, 0, true);
-	assert_true(owner->held_elsewhere && importer->held_elsewhere);
+	assert_true(owner->has_external_holder && importer->has_external_holder);
 	assert_false(owner->outside || importer->outside);
 }
 
@@ -294,7 +294,7 @@ static void describe(struct shared_bo *bo, bool imported, uint32_t handle)
 		memcpy(bo->ipc.handle, (uint32_t[]){ handle, 0, 0, 1 }, sizeof(bo->ipc.handle));
 }
 
-/* AMD's driver gives imports the flags of the maker, and says which entry made a BO with a handle.
+/* AMD's driver gives imports the flags of the owner, and says which entry made a BO with a handle.
  */
 TEST(the_driver_names_the_owner_of_a_share_handle)
 {
@@ -317,7 +317,7 @@ TEST(the_driver_names_the_owner_of_a_share_handle)
 	assert_object(owner, 3, 1, false);
 	for (size_t i = 0; i < shared.count; i++) {
 		assert_int_equal(list[i].by_share_handle, list[i].inode != 5);
-		assert_false(list[i].adopted);
+		assert_false(list[i].recreated);
 	}
 	assert_object(by_dmabuf, 2, 1, true);
 	/* no entry is the owner's: the first one makes it */
@@ -370,7 +370,7 @@ TEST(an_owner_outside_shows_in_the_record_or_in_the_holders)
 	assert_problem(handle, "more holders than the dump knows");
 	assert_problem(mapped, "more holders than the dump knows");
 	assert_problem(dmabuf, "the driver does not report the owner");
-	assert_true(owner->held_elsewhere);
+	assert_true(owner->has_external_holder);
 	assert_false(owner->outside);
 	assert_null(owner->problem);
 }
