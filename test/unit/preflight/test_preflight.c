@@ -6,19 +6,6 @@
 #include "image/image.h"
 #include "preflight/preflight.h"
 
-TEST(private_data_of_an_unknown_layout_is_refused)
-{
-	struct fake_process *process =
-		make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
-
-	kernel.bo_record_size = 276;
-	assert_refused(process,
-		       "private data (version 1, 1676 bytes for 2 GPUs, 3 BOs and 3 objects) has "
-		       "a layout that this plugin does not know",
-		       "newer plugin");
-	assert_force_dumps(process, "layout");
-}
-
 /* A pause would wait for the end of running waves, so the refusal comes before it. */
 TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause)
 {
@@ -166,17 +153,6 @@ TEST(each_rule_has_a_text)
 	assert_null(preflight_get_text(DUMP_RULES));
 }
 
-TEST(several_kfd_contexts_are_refused_before_a_checkpoint)
-{
-	struct fake_process *process = make_process();
-
-	unit_print("process/pasid", "0\n");
-	unit_print("process/context_4096/pasid", "0\n");
-	assert_refused(process, "has several KFD contexts", "use one KFD context");
-	assert_int_equal(process->calls[KFD_CHECKPOINT], 0);
-	assert_final(process, "has several KFD contexts");
-}
-
 TEST(events_that_restore_does_not_make_are_refused)
 {
 	static const struct {
@@ -256,17 +232,6 @@ static void make_files(unsigned int process_pasid, unsigned int one, unsigned in
 	make_fdinfo("fdinfo-129", other);
 }
 
-/* CHECKPOINT would crash the kernel, so no CHECKPOINT may come before the refusal. */
-TEST(a_gpu_without_a_vm_is_refused_before_a_checkpoint)
-{
-	struct fake_process *process = make_process();
-
-	kernel.num_open_renders = 1;
-	assert_refused(process, "2 GPUs, 1 opened: sees a GPU whose render node", "device cgroup");
-	assert_int_equal(process->calls[KFD_CHECKPOINT], 0);
-	assert_force_dumps(process, "render node");
-}
-
 TEST(a_file_with_another_pasid_gives_no_vm)
 {
 	struct fake_process *process = make_process();
@@ -326,16 +291,6 @@ TEST(a_process_without_a_vm_is_not_paused_on_an_old_kernel)
 		free(kernel.processes[0].bos);
 		memset(kernel.processes, 0, sizeof(kernel.processes));
 	}
-}
-
-TEST(a_process_with_some_vms_is_not_paused_on_an_old_kernel)
-{
-	struct fake_process *process = make_process_of_an_old_kernel(32769);
-
-	kernel.num_open_renders = 2;
-	make_files(32769, 32769, 32770);
-	assert_refused_before_a_pause(process, "2 GPUs, 1 opened: sees a GPU whose render node");
-	assert_force_dumps(process, "render node");
 }
 
 /* Where sysfs does not know the process, one VM is enough. */
@@ -402,15 +357,6 @@ static struct fake_process *make_process_without_bos(void)
 
 	add_device(process, GPU_A, GPU_A);
 	return process;
-}
-
-TEST(a_process_without_bos_is_refused_where_the_kernel_wants_some)
-{
-	struct fake_process *process = make_process_without_bos();
-
-	kernel.no_bo_errno = EINVAL;
-	assert_refused(process, "cannot be rebuilt by this kernel", "has no BO");
-	assert_force_dumps(process, "has no BO");
 }
 
 /* The answer of newer kernels; other errors tell nothing. */

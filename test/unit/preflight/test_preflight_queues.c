@@ -90,28 +90,6 @@ TEST(queues_that_a_kernel_saves_whole_are_not)
 	}
 }
 
-/* Linux 7.2 saves none, whatever the MQD states. */
-TEST(a_queue_without_its_control_stack_is_refused)
-{
-	static const struct {
-		const char *gpus;
-		uint32_t mqds;
-	} cases[] = { { "", 1 }, { "s/^num_xcc .*/num_xcc 8/", 8 } };
-
-	kernel.mqd_stack = 8 * (CTL_STACK + 1);
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct fake_process *process;
-
-		print_message("case %zu\n", i);
-		change_gpus(cases[i].gpus);
-		process = make_process_with(
-			(struct fake_queue){ GPU_B, COMPUTE, 5, 4096, cases[i].mqds * MQD });
-		assert_refused(process, "queue 5 of type 0 on GPU 0xdfd4 was saved without",
-			       "destroy its compute queues");
-		assert_force_dumps(process, "was saved without its control stack");
-	}
-}
-
 TEST(other_generations_have_no_control_stack_in_the_kernel)
 {
 	static const char *const versions[] = { "80003", "100100" };
@@ -129,18 +107,6 @@ TEST(other_generations_have_no_control_stack_in_the_kernel)
 		fd = open_kfd_of(process);
 		dump_one(fd, 5);
 	}
-}
-
-/* RESTORE gives EINVAL with the queue, and succeeds for the same process without it. */
-TEST(a_queue_that_this_kernel_cannot_rebuild_is_refused)
-{
-	struct fake_process *process =
-		make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
-
-	kernel.trial_errno = EINVAL;
-	assert_refused(process, "queue 3 of type 0 on GPU 0xdfd4 cannot be rebuilt",
-		       "HSA_USE_SVM=0");
-	assert_force_dumps(process, "cannot be rebuilt by this kernel");
 }
 
 /* If the plugin does not learn what the kernel can rebuild, it warns, and the dump goes on. */
@@ -232,24 +198,6 @@ TEST(the_kernel_is_asked_for_each_kind_of_queue)
 	}
 }
 
-/* EBUSY: the process that is dumped has the engine. Linux 7.2 answers EINVAL before it looks. */
-TEST(sdma_queues_of_several_xccs_are_tried)
-{
-	const struct fake_queue queue = { GPU_B, SDMA, 4, 0, 1024 };
-	struct fake_process *process;
-	_cleanup_close_ int fd = -1;
-
-	change_gpus("s/^num_xcc .*/num_xcc 2/");
-	process = make_process_with(queue);
-	kernel.trial_errno = EINVAL;
-	assert_refused(process, "queue 4 of type 1 on GPU 0xdfd4 cannot be rebuilt", "kernel");
-	kernel.trial_errno = EBUSY;
-	fd = open_kfd_of(process);
-	unit_forget_lines();
-	dump_one(fd, 5);
-	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
-}
-
 TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 {
 	static const struct {
@@ -277,17 +225,6 @@ TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 		assert_int_equal(kernel.trials, 0);
 	}
 	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
-}
-
-/* These rules are about queues. */
-TEST(a_process_without_queues_is_dumped_on_any_gpu)
-{
-	struct fake_process *process = make_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
-
-	change_gpus("s/^gfx_target_version .*/gfx_target_version 110000/;s/^num_xcc .*/num_xcc 8/");
-	dump_one(fd, 5);
-	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 }
 
 TEST(many_bad_queues_are_one_line)
