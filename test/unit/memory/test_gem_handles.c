@@ -225,25 +225,6 @@ static int restore(void)
 
 #define TEST(name) TEST_WITH(name, begin, end)
 
-TEST(handles_get_their_numbers_and_fillers_take_the_holes)
-{
-	uint32_t version;
-
-	add_handle(0, 2, 2);
-	add_handle(0, 5, 0);
-	add_handle(1, 1, 0);
-	publish_object();
-	assert_int_equal(restore(), 0);
-	/* BO 2 of the image is the second that RESTORE makes */
-	assert_int_equal(render.dmabuf[0][2], OWN + 1);
-	assert_int_equal(render.dmabuf[0][5], OWN);
-	assert_int_equal(render.dmabuf[1][1], OWN);
-	assert_int_equal(render.fillers, 3);
-	assert_int_equal(render.closed, 3);
-	memcpy(&version, task.session.task.kfd->priv_data.data, sizeof(version));
-	assert_int_equal(version, 1);
-}
-
 TEST(a_handle_of_an_import_names_the_owners_object)
 {
 	add_handle(0, 1, 1);

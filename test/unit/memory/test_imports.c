@@ -311,50 +311,6 @@ TEST(imports_leave_the_list_and_the_private_data)
 	assert_int_equal(image->priv_data.data[8 + 8], 3);
 }
 
-/* Also several handles of one object: 6 and 4. */
-TEST(imports_get_their_handles_and_fillers_take_the_holes)
-{
-	static const struct {
-		size_t index;
-		unsigned int gpu;
-		uint32_t number;
-	} order[] = { { 3, 0, 1 }, { 5, 0, 4 }, { 0, 0, 6 }, { 2, 1, 2 } };
-
-	make_holes();
-	assert_int_equal(restore(), 0);
-	assert_int_equal(kfd.imports, ARRAY_SIZE(order));
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
-		uint64_t handle = KFD_HANDLE(user_ids[order[i].gpu], order[i].number);
-
-		print_message("import %zu\n", i);
-		assert_int_equal(kfd.imported[i], handle);
-		assert_int_equal(kfd.addresses[i], ADDRESS(order[i].index));
-		assert_int_equal(kfd.sizes[i], DMABUF);
-		assert_int_equal(kfd.mapped[i].handle, handle);
-		assert_int_equal(kfd.mapped[i].num_gpus, 1);
-		assert_int_equal(kfd.mapped_ids[i][0], user_ids[order[i].gpu]);
-	}
-	/* 2 and 5 of the first GPU, 0 and 1 of the second */
-	assert_int_equal(kfd.fillers, 4);
-	assert_int_equal(kfd.frees, 4);
-	assert_false(kfd.used[0][2] || kfd.used[0][5] || kfd.used[1][0] || kfd.used[1][1]);
-	assert_int_equal(task.mappings.num_bos, 4);
-	assert_int_equal(task.mappings.bos[0].new_offset, 0x5000000);
-	assert_int_equal(task.mappings.bos[0].old_offset, 0x30000);
-	assert_logged("kfd 5: shares 0 BOs, and imports 4, with 4 fillers");
-}
-
-TEST(a_task_imports_what_it_makes_itself)
-{
-	make_image(2);
-	set_bo(0, 0, 0, 7, 0);
-	set_bo(1, 0, 1, 7, VPID);
-	assert_int_equal(restore(), 0);
-	assert_int_equal(kfd.imported[0], KFD_HANDLE(user_ids[0], 1));
-	assert_int_equal(task.mappings.bos[0].new_offset, 0x9000000);
-	assert_logged("kfd 5: shares 1 BOs, and imports 1, with 0 fillers");
-}
-
 /* Each handle of several, and each filler, is compared. */
 TEST(another_handle_fails_the_restore)
 {
@@ -374,17 +330,6 @@ TEST(another_handle_fails_the_restore)
 	kfd.strange_filler = 2;
 	assert_int_equal(restore(), -EEXIST);
 	assert_logged("Error (amdgpu_plugin): kfd 5: a shared BO would get handle 0x");
-	assert_int_equal(kfd.frees, 2);
-}
-
-TEST(a_failed_import_frees_the_fillers)
-{
-	make_holes();
-	kfd.failing_import = 3;
-	assert_int_equal(restore(), -ENOMEM);
-	assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x",
-		      "cannot import it from process 200");
-	assert_int_equal(kfd.fillers, 2);
 	assert_int_equal(kfd.frees, 2);
 }
 

@@ -99,28 +99,6 @@ TEST(all_processes_are_paused_before_the_first_copy)
 	assert_int_equal(kernel.failed_checkpoints, 0);
 }
 
-/* Each image has the state of its own process, in any order of the files. */
-TEST(images_are_of_the_processes_whose_files_they_are)
-{
-	static const size_t order[] = { 2, 0, 1 };
-	struct member members[3];
-
-	make_tree(members);
-	start_dump();
-	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(dump_file(members[order[i]].fds[0], 5 + (int)order[i]), 0);
-	end_dump(0);
-	for (size_t i = 0; i < 3; i++) {
-		_cleanup_kfd_ CriuKfd *kfd = NULL;
-
-		assert_int_equal(image_read_kfd(5 + (int)i, &kfd), 0);
-		assert_int_equal(kfd->n_bo_entries, 3);
-		assert_int_equal(kfd->bo_entries[2]->addr, 0x800000 + (i << 20));
-		leave_tree(&members[i]);
-	}
-	assert_all_paused(members, 3, 0);
-}
-
 /* CRIU or the plugin fails before CRIU shows the other files. */
 TEST(a_dump_that_ends_early_leaves_all_running)
 {
@@ -473,21 +451,4 @@ TEST(a_file_that_cannot_be_told_from_others_fails_the_dump)
 	end_dump(-1);
 	assert_int_equal(member.process->paused, 0);
 	leave_tree(&member);
-}
-
-/* A pause would wait for the end of running waves, so the refusal comes before it. */
-TEST(a_driver_that_saves_no_waves_pauses_no_process)
-{
-	struct member members[3];
-
-	make_tree(members);
-	unit_print("parameter-cwsr_enable", "0\n");
-	start_dump();
-	assert_fails(dump_file(members[0].fds[0], 5));
-	assert_logged("Error (amdgpu_plugin): ", "cwsr_enable=1");
-	end_dump(-1);
-	for (size_t i = 0; i < 3; i++) {
-		assert_int_equal(members[i].process->calls[KFD_PROCESS_INFO], 0);
-		leave_tree(&members[i]);
-	}
 }

@@ -43,33 +43,6 @@ OLD_HOST_TEST(an_old_criu_gets_a_descriptor_if_the_task_has_none)
 	end_restore(0);
 }
 
-TEST(a_process_is_restored_on_another_machine)
-{
-	uint64_t offset;
-	_cleanup_close_ int fd = -1, mapped = -1;
-
-	make_image();
-	fd = restore_image(5);
-	assert_true(fd >= LOWEST);
-	assert_true(device_of(fd, "kfd-") == 0);
-	/* The process keeps its id of the GPU. RESTORE gets the GPU of this machine. */
-	assert_int_equal(kernel.restored.num_devices, 1);
-	assert_int_equal(kernel.restored_devices[0].user_gpu_id, USER_ID);
-	assert_int_equal(kernel.restored_devices[0].actual_gpu_id, NEW_ID);
-	assert_int_equal(device_of((int)kernel.restored_devices[0].drm_fd, "renderD-"), 130);
-	assert_int_equal(kernel.restored.num_bos, 2);
-	assert_int_equal(kernel.restored.num_objects, 2);
-	assert_int_equal(kernel.restored.priv_data_size, PRIVATE_SIZE);
-
-	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
-	assert_true(offset == OLD_DOORBELL + MOVED);
-	assert_int_equal(device_of(mapped, "kfd-"), 0);
-	assert_int_equal(resume(getpid()), 0);
-	assert_int_equal(calls(KFD_RESUME), 1);
-	end_restore(0);
-	assert_int_equal(kernel.killed, 0);
-}
-
 /* CRIU's plugin saves the nodes in the order in which sysfs lists them, which may be any. */
 TEST(nodes_of_an_image_may_be_in_any_order)
 {
@@ -151,44 +124,6 @@ TEST(a_second_file_of_the_process_is_a_plain_open)
 		(void)close(fds[1]);
 		end_restore(0);
 	}
-}
-
-TEST(contents_are_loaded_in_the_order_of_bos)
-{
-	const uint64_t *words;
-	uint64_t offset;
-	_cleanup_free_ uint8_t *bytes = NULL;
-	size_t size;
-	_cleanup_close_ int fd = -1, mapped = -1;
-
-	make_image();
-	add_image_bo(KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000);
-	add_image_bo(KFD_BO_GTT, 0x900000, 0x1000, 0x100003000);
-	image->num_of_mappings = 3;
-	write_image(5);
-	write_pages("amdgpu-pages-5-beef.img", 0x4000);
-	start_restore();
-	fd = restore_file(5);
-	assert_true(fd >= 0);
-	bytes = unit_read("bo-800000", &size);
-	words = (const void *)bytes;
-	assert_int_equal(size, 0x3000);
-	assert_int_equal(words[0], 1);
-	assert_int_equal(words[0x3000 / 8 - 1], 0x3000 / 8);
-	free(bytes);
-	bytes = unit_read("bo-900000", &size);
-	words = (const void *)bytes;
-	assert_int_equal(size, 0x1000);
-	assert_int_equal(words[0], 0x3000 / 8 + 1);
-	assert_int_equal(words[0x1000 / 8 - 1], 0x4000 / 8);
-
-	/* BOs are mapped through the open file that RESTORE got. */
-	assert_int_equal(
-		update_mapping("/dev/dri/renderD128", 0x800000, 0x100000000, &offset, &mapped), 1);
-	assert_true(offset == 0x100000000 + MOVED);
-	assert_true(same_open(mapped, (int)kernel.restored_devices[0].drm_fd));
-	assert_int_equal(resume(getpid()), 0);
-	end_restore(0);
 }
 
 /* As fork(), but the child is the first process of a PID namespace. */

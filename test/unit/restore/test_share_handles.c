@@ -128,20 +128,6 @@ static void assert_names(const struct task *task, const uint32_t *first, const u
 
 #define TEST(name) TEST_WITH(name, begin, end)
 
-TEST(a_handle_that_a_process_outside_has_is_refused)
-{
-	struct task task = make_task(names[0], names[1]);
-
-	driver.used = names[1];
-	await(&task, false, PRIV);
-	assert_int_equal(task.ret, -EBUSY);
-	assert_int_equal(driver.naps, MAX_NAPS);
-	assert_logged("Error (amdgpu_plugin): ", "a process that is not restored has a BO",
-		      "end the process");
-	assert_int_equal(unit_count_errors(), 1);
-	assert_names(&task, names[0], names[1]);
-}
-
 /* The driver frees the memory of a process some time after its end. */
 TEST(a_restore_waits_until_the_handle_is_free)
 {
@@ -170,25 +156,6 @@ TEST(another_task_of_the_restore_may_have_the_handle)
 	driver.used = names[1];
 	await(&second, false, PRIV);
 	assert_int_equal(second.ret, -EBUSY);
-}
-
-TEST(force_gives_all_holders_the_same_new_handle)
-{
-	struct task first = make_task(names[0], none), second = make_task(names[0], names[1]);
-
-	driver.used = names[0];
-	await(&first, true, PRIV);
-	assert_int_equal(first.ret, 0);
-	assert_int_equal(driver.naps, MAX_NAPS);
-	assert_logged("Warn  (amdgpu_plugin): ", "gets a new share handle");
-	/* the decision holds, although the handle is free now */
-	driver.used = NULL;
-	await(&second, true, PRIV);
-	assert_int_equal(second.ret, 0);
-	assert_int_equal(driver.naps, 0);
-	assert_memory_not_equal(first.priv + 16 + SHARE, names[0], sizeof(none));
-	assert_memory_not_equal(first.priv + 16 + SHARE, none, sizeof(none));
-	assert_names(&second, (const uint32_t *)(const void *)(first.priv + 16 + SHARE), names[1]);
 }
 
 TEST(images_without_handles_ask_nothing)
