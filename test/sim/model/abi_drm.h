@@ -203,24 +203,18 @@ union sim_drm_wait_cs {
 #define DRM_IP_COMPUTE 1u
 #define DRM_IP_DMA     2u
 
-#define DRM_INFO_ACCEL_WORKING  0x00u
-#define DRM_INFO_HW_IP_INFO     0x02u
-#define DRM_INFO_HW_IP_COUNT    0x03u
-#define DRM_INFO_TIMESTAMP      0x05u
-#define DRM_INFO_FW_VERSION     0x0eu
-#define DRM_INFO_VRAM_USAGE     0x10u
-#define DRM_INFO_GTT_USAGE      0x11u
-#define DRM_INFO_VRAM_GTT       0x14u
-#define DRM_INFO_READ_MMR_REG   0x15u
-#define DRM_INFO_DEV_INFO       0x16u
-#define DRM_INFO_VIS_VRAM_USAGE 0x17u
-#define DRM_INFO_MEMORY         0x19u
-#define DRM_INFO_GPUVM_FAULT    0x23u
+#define DRM_INFO_ACCEL_WORKING 0x00u
+#define DRM_INFO_HW_IP_INFO    0x02u
+#define DRM_INFO_VRAM_USAGE    0x10u
+#define DRM_INFO_GTT_USAGE     0x11u
+#define DRM_INFO_READ_MMR_REG  0x15u
+#define DRM_INFO_DEV_INFO      0x16u
+#define DRM_INFO_GPUVM_FAULT   0x23u
 
 struct sim_drm_info {
 	u64 return_pointer;
 	u32 return_size, query;
-	/* type, ip_instance | dword_offset, count, instance, flags | fw_type, ip_instance, index */
+	/* type, ip_instance | dword_offset, count, instance, flags */
 	u32 arg[4];
 };
 
@@ -229,14 +223,6 @@ struct sim_drm_hw_ip_info {
 	u64 capabilities_flags;
 	u32 ib_start_alignment, ib_size_alignment, available_rings, ip_discovery_version;
 	u32 userq_num_slots, pad;
-};
-
-struct sim_drm_heap_info {
-	u64 total_heap_size, usable_heap_size, heap_usage, max_allocation;
-};
-
-struct sim_drm_memory_info {
-	struct sim_drm_heap_info vram, cpu_accessible_vram, gtt;
 };
 
 struct sim_drm_info_device {

@@ -12,8 +12,6 @@
 enum {
 	KFD_GET_VERSION = 0x01,
 	KFD_EXPORT_DMABUF = 0x24,
-	KFD_RUNTIME_ENABLE = 0x25,
-	KFD_DBG_TRAP = 0x26,
 	KFD_CREATE_PROCESS = 0x27,
 	KFD_COMMAND_END = 0x28,
 	/* of AMD's out-of-tree driver */
@@ -32,8 +30,6 @@ struct kfd_create_queue_args {
 };
 
 #define KFD_QUEUE_SDMA_BY_ENG_ID 4u
-
-#define KFD_OLD_APERTURES 7
 
 /* The header shifts 1 out of an int. */
 #define KFD_MEM_VRAM         (1u << 0)
@@ -67,11 +63,6 @@ struct kfd_ipc_import_args {
 	u64 handle, va_addr, mmap_offset;
 	u32 share_handle[SIM_SHARE_WORDS];
 	u32 gpu_id, flags;
-};
-
-struct kfd_runtime_enable_args {
-	u64 r_debug;
-	u32 mode_mask, capabilities_mask;
 };
 
 struct sim_event_data {

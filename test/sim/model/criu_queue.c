@@ -86,7 +86,6 @@ static void fill_queue(const struct sim_queue *queue, struct sim_priv_queue *rec
 	record->priority = queue->priority;
 	record->q_percent = queue->percent;
 	record->doorbell_id = queue->doorbell_id;
-	record->gws = queue->gws;
 	record->sdma_id = queue->sdma_id;
 	record->eop_size = queue->eop_size;
 	record->cwsr_size = queue->cwsr_size;

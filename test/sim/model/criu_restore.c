@@ -370,7 +370,6 @@ static void rebuild_queue(const struct sim_priv_queue *record, const struct sim_
 	queue->cwsr_size = record->cwsr_size;
 	queue->percent = record->q_percent;
 	queue->priority = record->priority;
-	queue->gws = record->gws != 0;
 	queue->rptr = mqd->rptr;
 	queue->wptr = mqd->wptr;
 	queue->restored = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The INFO ioctl: what the device reports about itself, as far as libdrm and libhsakmt ask. Other
+/* The INFO ioctl: what the device reports about itself, as far as libdrm and the plugin ask. Other
  * queries get -EINVAL. */
 #include "process.h"
 
@@ -11,8 +11,6 @@
 #define MMR_MAX            128u
 #define VA_HIGH            0xffff800000000000ull
 #define VA_MAX             0x800000000000ull
-#define FW_GFX_MEC         0x04u
-#define FW_SDMA            0x08u
 
 /* Copies an answer, at most as much as the caller has room for. */
 static int answer(const struct sim_drm_info *args, const void *data, u64 size)
@@ -45,51 +43,6 @@ static int info_hw_ip(struct sim_gpu *gpu, const struct sim_drm_info *args)
 		info.ip_discovery_version = 4u << 16 | 4u << 8;
 	}
 	return answer(args, &info, sizeof(info));
-}
-
-static int info_hw_ip_count(struct sim_gpu *gpu, const struct sim_drm_info *args)
-{
-	u32 count = gpu->num_sdma_engines + gpu->num_sdma_xgmi_engines;
-
-	if (args->arg[0] != DRM_IP_DMA)
-		return -EINVAL;
-	return answer(args, &count, sizeof(count));
-}
-
-static int info_timestamp(struct sim_gpu *gpu, const struct sim_drm_info *args)
-{
-	u64 now = sim_os_now_ns() / 10;
-
-	(void)gpu;
-	return answer(args, &now, sizeof(now));
-}
-
-static int info_fw_version(struct sim_gpu *gpu, const struct sim_drm_info *args)
-{
-	u32 version[2] = { 0, 0 };
-
-	if (args->arg[0] == FW_GFX_MEC)
-		version[0] = gpu->fw_version;
-	if (args->arg[0] == FW_SDMA)
-		version[0] = gpu->sdma_fw_version;
-	return answer(args, version, sizeof(version));
-}
-
-static int info_vram_usage(struct sim_gpu *gpu, const struct sim_drm_info *args)
-{
-	return answer(args, &gpu->vram_used, sizeof(gpu->vram_used));
-}
-
-static int info_gtt_usage(struct sim_gpu *gpu, const struct sim_drm_info *args)
-{
-	return answer(args, &gpu->gtt_used, sizeof(gpu->gtt_used));
-}
-
-static int info_vram_gtt(struct sim_gpu *gpu, const struct sim_drm_info *args)
-{
-	u64 sizes[3] = { gpu->vram_bytes, gpu->vram_bytes, SIM_GTT_BYTES };
-
-	return answer(args, sizes, sizeof(sizes));
 }
 
 static int info_read_mmr_reg(struct sim_gpu *gpu, const struct sim_drm_info *args)
@@ -157,6 +110,16 @@ static void describe_device(const struct sim_gpu *gpu, struct sim_drm_info_devic
 	info->high_va_max = VA_HIGH | (SIM_VM_BYTES - SIM_VA_TOP_RESERVED);
 }
 
+static int info_vram_usage(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	return answer(args, &gpu->vram_used, sizeof(gpu->vram_used));
+}
+
+static int info_gtt_usage(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	return answer(args, &gpu->gtt_used, sizeof(gpu->gtt_used));
+}
+
 static int info_device(struct sim_gpu *gpu, const struct sim_drm_info *args)
 {
 	struct sim_drm_info_device *info = sim_os_alloc(sizeof(*info));
@@ -168,18 +131,6 @@ static int info_device(struct sim_gpu *gpu, const struct sim_drm_info *args)
 	ret = answer(args, info, sizeof(*info));
 	sim_os_free(info);
 	return ret;
-}
-
-static int info_memory(struct sim_gpu *gpu, const struct sim_drm_info *args)
-{
-	u64 usable = sim_memory_vram_limit(gpu);
-	struct sim_drm_memory_info info = {
-		.vram = { gpu->vram_bytes, usable, gpu->vram_used, usable / 4 * 3 },
-		.cpu_accessible_vram = { gpu->vram_bytes, usable, gpu->vram_used, usable / 4 * 3 },
-		.gtt = { SIM_GTT_BYTES, SIM_GTT_BYTES, gpu->gtt_used, SIM_GTT_BYTES / 4 * 3 },
-	};
-
-	return answer(args, &info, sizeof(info));
 }
 
 /* The state of the calling file's page tables (amdgpu/amdgpu_kms.c, amdgpu_info_ioctl()). */
@@ -200,12 +151,12 @@ static const struct {
 	u32 query;
 	int (*function)(struct sim_gpu *gpu, const struct sim_drm_info *args);
 } queries[] = {
-	{ DRM_INFO_ACCEL_WORKING, info_accel_working }, { DRM_INFO_HW_IP_INFO, info_hw_ip },
-	{ DRM_INFO_HW_IP_COUNT, info_hw_ip_count },     { DRM_INFO_TIMESTAMP, info_timestamp },
-	{ DRM_INFO_FW_VERSION, info_fw_version },       { DRM_INFO_VRAM_USAGE, info_vram_usage },
-	{ DRM_INFO_GTT_USAGE, info_gtt_usage },         { DRM_INFO_VRAM_GTT, info_vram_gtt },
-	{ DRM_INFO_READ_MMR_REG, info_read_mmr_reg },   { DRM_INFO_DEV_INFO, info_device },
-	{ DRM_INFO_VIS_VRAM_USAGE, info_vram_usage },   { DRM_INFO_MEMORY, info_memory },
+	{ DRM_INFO_ACCEL_WORKING, info_accel_working },
+	{ DRM_INFO_HW_IP_INFO, info_hw_ip },
+	{ DRM_INFO_VRAM_USAGE, info_vram_usage },
+	{ DRM_INFO_GTT_USAGE, info_gtt_usage },
+	{ DRM_INFO_READ_MMR_REG, info_read_mmr_reg },
+	{ DRM_INFO_DEV_INFO, info_device },
 };
 
 int sim_info(struct sim_render *render, struct sim_drm_info *args)

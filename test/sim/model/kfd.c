@@ -16,18 +16,6 @@ struct ioctl {
 	u32 size, flags;
 };
 
-static SIM_KFD_HANDLER(retired)
-{
-	(void)process, (void)args, (void)size;
-	return -EPERM;
-}
-
-static SIM_KFD_HANDLER(unsupported)
-{
-	(void)process, (void)args, (void)size;
-	return -EINVAL;
-}
-
 /* kfd_chardev.c: kfd_ioctl_create_process() (Linux 7.3) */
 static SIM_KFD_HANDLER(create_process)
 {
@@ -45,42 +33,25 @@ static const struct ioctl ioctls[KFD_COMMAND_END] = {
 	ENTRY(GET_VERSION, 8, R, sim_kfd_get_version),
 	ENTRY(CREATE_QUEUE, 96, R | W, sim_kfd_create_queue),
 	ENTRY(DESTROY_QUEUE, 8, R | W, sim_kfd_destroy_queue),
-	ENTRY(SET_MEMORY_POLICY, 32, W, sim_kfd_set_memory_policy),
-	ENTRY(GET_CLOCK_COUNTERS, 40, R | W, sim_kfd_get_clock_counters),
-	ENTRY(GET_PROCESS_APERTURES, 400, R, sim_kfd_get_apertures),
 	ENTRY(UPDATE_QUEUE, 24, W, sim_kfd_update_queue),
 	ENTRY(CREATE_EVENT, 32, R | W, sim_kfd_create_event),
 	ENTRY(DESTROY_EVENT, 8, W, sim_kfd_destroy_event),
 	ENTRY(SET_EVENT, 8, W, sim_kfd_set_event),
 	ENTRY(RESET_EVENT, 8, W, sim_kfd_reset_event),
 	ENTRY(WAIT_EVENTS, 24, R | W, sim_kfd_wait_events),
-	ENTRY_AT(_IOC_NR(AMDKFD_IOC_DBG_REGISTER_DEPRECATED), DBG_REGISTER, 8, W, retired),
-	ENTRY_AT(_IOC_NR(AMDKFD_IOC_DBG_UNREGISTER_DEPRECATED), DBG_UNREGISTER, 8, W, retired),
-	ENTRY_AT(_IOC_NR(AMDKFD_IOC_DBG_ADDRESS_WATCH_DEPRECATED), DBG_ADDRESS_WATCH, 16, W,
-		 retired),
-	ENTRY_AT(_IOC_NR(AMDKFD_IOC_DBG_WAVE_CONTROL_DEPRECATED), DBG_WAVE_CONTROL, 16, W, retired),
-	ENTRY(SET_SCRATCH_BACKING_VA, 16, R | W, sim_kfd_set_scratch),
-	ENTRY(GET_TILE_CONFIG, 40, R | W, sim_kfd_get_tile_config),
-	ENTRY(SET_TRAP_HANDLER, 24, W, sim_kfd_set_trap_handler),
 	ENTRY(GET_PROCESS_APERTURES_NEW, 16, R | W, sim_kfd_get_apertures_new),
 	ENTRY(ACQUIRE_VM, 8, W, sim_kfd_acquire_vm),
 	ENTRY(ALLOC_MEMORY_OF_GPU, 40, R | W, sim_kfd_alloc_memory),
 	ENTRY(FREE_MEMORY_OF_GPU, 8, W, sim_kfd_free_memory),
 	ENTRY(MAP_MEMORY_TO_GPU, 24, R | W, sim_kfd_map_memory),
 	ENTRY(UNMAP_MEMORY_FROM_GPU, 24, R | W, sim_kfd_unmap_memory),
-	ENTRY(SET_CU_MASK, 16, W, sim_kfd_set_cu_mask),
-	ENTRY(GET_QUEUE_WAVE_STATE, 24, R | W, unsupported),
 	ENTRY(GET_DMABUF_INFO, 32, R | W, sim_kfd_get_dmabuf_info),
 	ENTRY(IMPORT_DMABUF, 24, R | W, sim_kfd_import_dmabuf),
-	ENTRY(ALLOC_QUEUE_GWS, 16, R | W, sim_kfd_alloc_queue_gws),
-	ENTRY(SMI_EVENTS, 8, R | W, sim_kfd_smi_events),
 	ENTRY(SVM, 24, R | W, sim_kfd_svm),
 	ENTRY(SET_XNACK_MODE, 4, R | W, sim_kfd_set_xnack_mode),
 	ENTRY(CRIU_OP, 56, R | W | FLAG_CRIU, sim_kfd_criu),
 	ENTRY(AVAILABLE_MEMORY, 16, R | W, sim_kfd_available_memory),
 	ENTRY_AT(KFD_EXPORT_DMABUF, EXPORT_DMABUF, 16, R | W, sim_kfd_export_dmabuf),
-	ENTRY_AT(KFD_RUNTIME_ENABLE, RUNTIME_ENABLE, 16, R | W, sim_kfd_runtime_enable),
-	ENTRY_AT(KFD_DBG_TRAP, DBG_TRAP, 32, R | W, unsupported),
 	ENTRY_AT(KFD_CREATE_PROCESS, CREATE_PROCESS, 0, 0, create_process),
 };
 

@@ -417,26 +417,3 @@ SIM_KFD_HANDLER(sim_kfd_update_queue)
 	sim_engine_kick(sim);
 	return 0;
 }
-
-SIM_KFD_HANDLER(sim_kfd_set_cu_mask)
-{
-	struct kfd_ioctl_set_cu_mask_args *in = args;
-
-	(void)size;
-	if (!in->num_cu_mask || in->num_cu_mask % 32)
-		return -EINVAL;
-	return sim_ids_get(&process->queues, in->queue_id) ? 0 : -EFAULT;
-}
-
-SIM_KFD_HANDLER(sim_kfd_alloc_queue_gws)
-{
-	struct kfd_ioctl_alloc_queue_gws_args *io = args;
-	struct sim_queue *queue = sim_ids_get(&process->queues, io->queue_id);
-
-	(void)size;
-	if (!queue)
-		return -EINVAL;
-	queue->gws = io->num_gws != 0;
-	io->first_gws = 0;
-	return 0;
-}

@@ -40,10 +40,7 @@ struct sim_pdd {
 	void *doorbells[KFD_DOORBELL_SLICE / 4096];
 	u8 doorbell_used[KFD_DOORBELL_SLICE / 8];
 	u32 num_queues;
-	u32 evicted; /* under sim->engine_lock */
-	struct kfd_ioctl_set_trap_handler_args trap_handler;
-	u32 memory_policy;
-	u64 scratch_va;
+	u32 evicted;              /* under sim->engine_lock */
 	struct sim_bo svm_window; /* the whole address space, as this GPU sees it */
 };
 
@@ -75,7 +72,6 @@ struct sim_queue {
 	u32 percent, priority;
 	u32 doorbell_id; /* 8-byte slot in the slice */
 	u32 sdma_id;
-	bool gws;
 
 	u64 rptr, wptr; /* growing bytes */
 	bool reload;    /* take the write pointer from memory first: the queue was put (back) on the
@@ -120,7 +116,6 @@ struct sim_process {
 	bool blocked;         /* notifications, from RESTORE to RESUME */
 	u32 resume_evictions; /* released by the worker that RESUME starts */
 	u32 xnack;
-	bool runtime_enabled;
 };
 
 /* The caller passes zeroed memory. Creates the parts for all GPUs that the caller may see: -ENOMEM.
@@ -165,20 +160,12 @@ int sim_kfd_mmap(struct sim_process *process, u64 offset, u64 size, struct sim_k
 
 /* kfd_device.c */
 SIM_KFD_HANDLER(sim_kfd_get_version);
-SIM_KFD_HANDLER(sim_kfd_get_apertures);
 SIM_KFD_HANDLER(sim_kfd_get_apertures_new);
 SIM_KFD_HANDLER(sim_kfd_acquire_vm);
-SIM_KFD_HANDLER(sim_kfd_set_memory_policy);
-SIM_KFD_HANDLER(sim_kfd_get_clock_counters);
 SIM_KFD_HANDLER(sim_kfd_available_memory);
-SIM_KFD_HANDLER(sim_kfd_set_scratch);
-SIM_KFD_HANDLER(sim_kfd_get_tile_config);
-SIM_KFD_HANDLER(sim_kfd_set_trap_handler);
 SIM_KFD_HANDLER(sim_kfd_set_xnack_mode);
 /* Whether all GPUs of the process let it have XNACK on. */
 bool sim_process_can_xnack(const struct sim_process *process);
-SIM_KFD_HANDLER(sim_kfd_runtime_enable);
-SIM_KFD_HANDLER(sim_kfd_smi_events);
 /* Makes @render the VM of this GPU. Always takes over the caller's reference. */
 int sim_pdd_acquire(struct sim_pdd *pdd, struct sim_render *render);
 
@@ -247,8 +234,6 @@ int sim_ipc_restore(struct sim_pdd *pdd, const struct sim_mem_wanted *wanted,
 SIM_KFD_HANDLER(sim_kfd_create_queue);
 SIM_KFD_HANDLER(sim_kfd_destroy_queue);
 SIM_KFD_HANDLER(sim_kfd_update_queue);
-SIM_KFD_HANDLER(sim_kfd_set_cu_mask);
-SIM_KFD_HANDLER(sim_kfd_alloc_queue_gws);
 #define SIM_QUEUE_COMPUTE    0u
 #define SIM_QUEUE_SDMA       1u
 #define SIM_QUEUE_SDMA_XGMI  4u

@@ -39,11 +39,6 @@ static const struct sim_knobs default_knobs = {
 	.noretry = -1,
 };
 
-u64 sim_gpu_clock(void)
-{
-	return sim_os_now_ns() / GPU_CLOCK_PERIOD_NS;
-}
-
 u32 sim_pasid_new(struct sim *sim)
 {
 	return PASID_FIRST + __atomic_fetch_add(&sim->pasids, 1, __ATOMIC_RELAXED);

@@ -100,7 +100,7 @@ struct sim_gpu {
 	 * the offsets of mmap(). */
 	u64 location;
 	u32 device;
-	u64 hive; /* GPUs of a hive reach each other by XGMI. 0 if the GPU is in none */
+	u64 hive;      /* GPUs of a hive reach each other by XGMI. 0 if the GPU is in none */
 	u32 partition; /* its number in the device */
 	bool hidden;
 	u64 vram_bytes;
@@ -110,7 +110,6 @@ struct sim_gpu {
 	u32 num_xcc; /* 0: the topology does not have it */
 	u32 simd_count, simd_per_cu, array_count, arrays_per_engine, cu_per_array;
 	u32 num_sdma_engines, num_sdma_xgmi_engines, queues_per_engine;
-	u32 fw_version, sdma_fw_version;
 	u64 sdma_busy[2]; /* queues in use, a bit each: normal, XGMI; under sim->engine_lock */
 	struct sim_wait job_wait; /* wakes up: a command buffer has ended, or a hang has */
 	u32 resets;               /* the number of resets; each loses VRAM; atomic */
@@ -159,9 +158,6 @@ bool sim_gpu_has_partitions(const struct sim_gpu *gpu);
 bool sim_gpu_same_device(const struct sim_gpu *a, const struct sim_gpu *b);
 /* The partition of the device that has the first render node. */
 struct sim_gpu *sim_gpu_device(struct sim_gpu *gpu);
-
-/* The GPUs' clock, of 100 MHz. */
-u64 sim_gpu_clock(void);
 
 /* A number for page tables, or for a process. No number is given out twice. */
 u32 sim_pasid_new(struct sim *sim);

@@ -138,9 +138,6 @@ void sim_os_queue_leaves(struct sim_queue *queue);
  */
 void sim_os_resume_start(struct sim_process *process);
 
-/* A descriptor without events (SMI), or -errno. */
-int sim_os_smi_fd(void);
-
 void sim_os_log(const char *message);
 
 #endif

@@ -159,8 +159,6 @@ static const struct {
 	{ "num_sdma_engines", __builtin_offsetof(struct sim_gpu, num_sdma_engines) },
 	{ "num_sdma_xgmi_engines", __builtin_offsetof(struct sim_gpu, num_sdma_xgmi_engines) },
 	{ "num_sdma_queues_per_engine", __builtin_offsetof(struct sim_gpu, queues_per_engine) },
-	{ "fw_version", __builtin_offsetof(struct sim_gpu, fw_version) },
-	{ "sdma_fw_version", __builtin_offsetof(struct sim_gpu, sdma_fw_version) },
 };
 
 /* Only MI300 and newer GPUs of gfx9: gmc_v9_0_init_mem_ranges() (6.12). */

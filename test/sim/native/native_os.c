@@ -320,13 +320,6 @@ bool sim_os_gpu_visible(const struct sim_gpu *gpu)
 	return !gpu->hidden;
 }
 
-int sim_os_smi_fd(void)
-{
-	int fd = eventfd(0, EFD_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
 void sim_os_log(const char *message)
 {
 	(void)fprintf(stderr, "amdgpu_sim: %s\n", message);
