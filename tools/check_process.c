@@ -8,6 +8,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "check.h"
+#include "container.h"
 #include "facts.h"
 #include "foresee.h"
 #include "kernel/proc.h"
@@ -134,13 +135,39 @@ static void print_estimate(const struct check *check)
 		printf("  %s\n", text);
 }
 
+/* A number is a pid, another word the name of a container. */
+static int find_pid(struct check *check, pid_t *ret_pid)
+{
+	const char *name = check->request->pid;
+	int ret = read_pid(name, ret_pid);
+
+	if (ret < 0 && strspn(name, "0123456789") != strlen(name))
+		ret = container_find_pid(name, ret_pid);
+	if (ret == -ENOENT)
+		check_refuse(check,
+			     "there is no process %s, and neither podman nor docker to ask for a"
+			     " container of that name; give its pid",
+			     name);
+	else if (ret == -ESRCH)
+		check_refuse(check,
+			     "there is no process %s, and podman and docker know no container of"
+			     " that name for this user; give its pid",
+			     name);
+	else if (ret == -ENOTCONN)
+		check_refuse(check, "container %s does not run; start it", name);
+	else if (ret < 0)
+		check_refuse(check, "there is no process %s", name);
+	return ret;
+}
+
 int check_find_process(struct check *check, struct pid_list *ret_tree)
 {
 	pid_t pid = 0;
-	int ret = read_pid(check->request->pid, &pid);
+	int ret = find_pid(check, &pid);
 
-	if (!ret)
-		ret = proc_list_tree(pid, ret_tree);
+	if (ret < 0)
+		return TOOL_TROUBLE;
+	ret = proc_list_tree(pid, ret_tree);
 	if (!ret && ret_tree->count)
 		return TOOL_YES;
 	check_refuse(check, "there is no process %s", check->request->pid);

@@ -35,8 +35,8 @@ static const struct command {
 	const char *options;
 	const char *purpose;
 } commands[] = {
-	{ "check", check_run, false, "one process", "qDL",
-	  "whether this machine, or process PID, can be dumped" },
+	{ "check", check_run, false, "one process or container", "qDL",
+	  "whether this machine, or a process or container, can be dumped" },
 	{ "show", show_run, true, "one directory or archive", "j", "what the images hold" },
 	{ "verify", verify_run, true, "one directory or archive", "q",
 	  "whether the images are whole, by their checksums" },
@@ -57,7 +57,7 @@ static const struct option options[] = {
 
 static void print_help(void)
 {
-	printf("Usage: criu-amdgpu COMMAND [OPTION...] [PID | DIR | ARCHIVE]\n"
+	printf("Usage: criu-amdgpu COMMAND [OPTION...] [PID | CONTAINER | DIR | ARCHIVE]\n"
 	       "Reads the images that criu dump and the amdgpu plugin have written to DIR, or that\n"
 	       "a container runtime has put in ARCHIVE, and checks whether a dump is possible.\n\n"
 	       "Commands:\n");

@@ -30,7 +30,7 @@ struct tool_request {
 	const char *dir;
 	/* The directory of CRIU's plugins, or NULL for CRIU's own. */
 	const char *libdir;
-	/* check: the process, or NULL for the machine. */
+	/* check: the process or the name of its container, or NULL for the machine. */
 	const char *pid;
 	/* A tree like /sys/class/kfd/kfd/topology, or NULL for this machine. */
 	const char *topology;

@@ -77,7 +77,7 @@ checks_criu() {
 }
 
 checks_machine() {
-	expect "check, no number, no GPU" 2 "there is no process 12x" check 12x
+	expect "check, no number, no GPU" 2 "there is no process 12/x" check 12/x
 	PATH=$work/bin:$PATH expect "check, no GPU" 3 "this machine has no AMD GPU, or amdgpu is not loaded" check -L build
 	checked one "a GPU" 0 "^ok  GPU 0x07cd: 0000:63:00.0, renderD128, gfx90a, 64.0 GiB: contents can be copied" -L build
 	checked eight "eight GPUs" 0 "^ok  GPU 0x579d: .*renderD135" -L build
@@ -235,8 +235,9 @@ checks_process() {
 	checked "$work/tree" "quiet" 0 "" -q "$holder"
 	checked "$work/tree" "its parent" 0 "^process $holder (hold)" $$
 	checked "$work/tree" "no process" 2 "there is no process 4194305" 4194305
-	checked "$work/tree" "no number" 2 "there is no process 12x" 12x
-	checked "$work/tree" "two processes" 2 "check takes one process" 1 2
+	checked "$work/tree" "no number" 2 "there is no process 12/x" 12/x
+	checked "$work/tree" "two processes" 2 "check takes one process or container" 1 2
+	names_of_containers
 	refusals_of_process
 	release
 	cp "$work/hold" "$work/a"$'\033'"[31mb"
@@ -244,6 +245,49 @@ checks_process() {
 	checked "$work/tree" "a name that would colour a terminal" 0 "^process $holder (a?\[31mb): has /dev/kfd open" "$holder"
 	release
 	files_of_others
+}
+
+# runtime NAME: a stand-in for podman or docker that knows container "job.1_a-b" of process $holder, and some others. It keeps its
+# arguments.
+runtime() {
+	cat > "$work/runtimes/$1" <<-EOF
+		#!/bin/sh
+		echo "\$@" > $work/arguments
+		echo "an error of $1" >&2
+		case \$6 in
+		job.1_a-b) echo $holder ;;
+		stopped) echo 0 ;;
+		odd) echo 17x ;;
+		long) echo 11111111111111111111111111111111111111111111 ;;
+		*) exit 125 ;;
+		esac
+	EOF
+	chmod +x "$work/runtimes/$1"
+}
+
+names_of_containers() {
+	local command="env PATH=$work/runtimes" name
+
+	mkdir "$work/runtimes"
+	checked "$work/tree" "no runtime" 2 "there is no process job, and neither podman nor docker to ask .*; give its pid$" job
+	for name in podman docker; do
+		rm -f "$work/runtimes"/* "$work/arguments"
+		runtime $name
+		checked "$work/tree" "a container of $name" 0 "^process $holder (hold)" job.1_a-b
+		[ "$(cat "$work/arguments")" = "container inspect --format {{.State.Pid}} -- job.1_a-b" ] || { failed=$((failed + 1)) && echo "tool: $name has other arguments"; }
+		checked "$work/tree" "an unknown container" 2 "podman and docker know no container of that name for this user; give its pid$" 12x
+		checked "$work/tree" "a container that does not run" 2 "container stopped does not run; start it$" stopped
+	done
+	checked "$work/tree" "an answer that is no pid" 2 "know no container" odd
+	checked "$work/tree" "an answer that is too long" 2 "know no container" long
+	printf '#!/bin/sh\nexit 125\n' > "$work/runtimes/podman" && chmod +x "$work/runtimes/podman"
+	checked "$work/tree" "a container that only docker knows" 0 "^process $holder (hold)" job.1_a-b
+	rm "$work/arguments"
+	for name in -x --all ../job 'job;id' 'job id' ''; do
+		checked "$work/tree" "a word that is no name" 2 "there is no process $name$" -- "$name"
+	done
+	checked "$work/tree" "a number that is no process" 2 "there is no process 0$" 0
+	[ ! -e "$work/arguments" ] || { failed=$((failed + 1)) && echo "tool: a runtime was asked for \"$(cat "$work/arguments")\""; }
 }
 
 # Open files that neither CRIU nor the plugin saves.
