@@ -60,26 +60,31 @@ static bool is_full(int fd)
 	       file.st_dev == dir.st_dev;
 }
 
+static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
+static ssize_t (*real_write)(int, const void *, size_t);
+
+/* Before threads run. A thread may hold the lock of dlsym() when another one forks a guard, and
+ * guards write. */
+static void __attribute__((constructor)) find_real_functions(void)
+{
+	real_pwrite = (__typeof__(real_pwrite))(uintptr_t)dlsym(RTLD_NEXT, "pwrite");
+	real_write = (__typeof__(real_write))(uintptr_t)dlsym(RTLD_NEXT, "write");
+}
+
 /* The plugin's calls come here first. */
 __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *bytes, size_t size,
 						      off_t offset)
 {
-	ssize_t (*real)(int, const void *, size_t, off_t) =
-		(ssize_t(*)(int, const void *, size_t, off_t))(uintptr_t)dlsym(RTLD_NEXT, "pwrite");
-
 	if (!is_full(fd))
-		return real(fd, bytes, size, offset);
+		return real_pwrite(fd, bytes, size, offset);
 	errno = ENOSPC;
 	return -1;
 }
 
 __attribute__((visibility("default"))) ssize_t write(int fd, const void *bytes, size_t size)
 {
-	ssize_t (*real)(int, const void *, size_t) =
-		(ssize_t(*)(int, const void *, size_t))(uintptr_t)dlsym(RTLD_NEXT, "write");
-
 	if (!is_full(fd))
-		return real(fd, bytes, size);
+		return real_write(fd, bytes, size);
 	errno = ENOSPC;
 	return -1;
 }
