@@ -34,11 +34,11 @@
 	/* SAVED=PRESENT pairs of GPUs, not parsed. */ \
 	X(device_map, AMDGPU_DEVICE_MAP, TEXT, 0)
 
-/* The default of staging_bytes keeps a copy engine and a disk busy at once, and fits in a small
- * container. A step of the copy engine is some MiB, which takes milliseconds. */
+/* A step of the copy engine is some MiB, which takes milliseconds. */
 #define CONTENT_OPTIONS(X)                                                              \
-	/* The most staging memory of one GPU; the plugin uses at least three pages. */ \
-	X(staging_bytes, KFD_MAX_BUFFER_SIZE, BYTES, 8ULL << 20)                        \
+	/* The most staging memory of one GPU; the plugin uses at least three pages. 0: \
+	 * what staging_choose() finds. */                                              \
+	X(staging_bytes, KFD_MAX_BUFFER_SIZE, BYTES, 0)                                 \
 	/* The time limit for one step of the copy engine. */                           \
 	X(copy_timeout_s, KFD_COPY_TIMEOUT, SECONDS, 60)                                \
 	/* Leave holes in files where contents are zero. */                             \

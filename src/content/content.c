@@ -14,6 +14,7 @@
 #include "amdgpu_plugin_util.h"
 #include "content/load.h"
 #include "content/sdma.h"
+#include "content/staging.h"
 #include "content/transfer.h"
 #include "criu/log.h"
 #include "kernel/memory_errors.h"
@@ -323,6 +324,8 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	if (!run)
 		return -ENOMEM;
 	run->settings = *settings;
+	if (!run->settings.staging_bytes)
+		run->settings.staging_bytes = staging_choose();
 	run->gpu_limit = gpu_limit;
 	run->begin = now_seconds();
 	run->begin_us = real_time();

@@ -6,10 +6,9 @@
 
 #define PAGE CONTENT_ALIGNMENT
 
-/* A large slot makes the fixed cost of a command buffer and of a storage request small. A small
- * slot stays in the processor's cache from the copy to the write. */
-#define SLOT_MEMORY_MAX    (1u << 20)
-#define SLOT_MEMORY_WANTED (SLOT_MEMORY_MAX / 2)
+/* A large slot makes the fixed cost of a command buffer and of a storage request small. */
+#define SLOT_MEMORY_MAX    (16u << 20)
+#define SLOT_MEMORY_WANTED (512u << 10)
 #define SLOT_MEMORY_MIN    (PAGE + 2 * SLOT_MARGIN)
 
 /* Several slots keep several requests in flight and several processors busy. */
@@ -45,6 +44,8 @@ static uint64_t choose_memory(uint64_t budget, uint64_t most)
 	uint64_t memory = clamp(budget / most, SLOT_MEMORY_WANTED, SLOT_MEMORY_MAX);
 
 	memory = clamp(memory, 0, budget / SLOTS_WANTED);
+	if (memory >= SDMA_HUGE_PAGE)
+		return memory / SDMA_HUGE_PAGE * SDMA_HUGE_PAGE;
 	return clamp(memory / PAGE * PAGE, SLOT_MEMORY_MIN, SLOT_MEMORY_MAX);
 }
 

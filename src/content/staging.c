@@ -6,6 +6,33 @@
 #include <unistd.h>
 
 #include "content/sdma.h"
+#include "kernel/free_memory.h"
+
+/* Slots of 4 MiB for twelve threads. With fewer bytes, each copy and each request to storage pays
+ * more of its fixed cost. */
+#define STAGING_MAX (48u << 20)
+/* Keeps a copy engine and a disk busy at once. */
+#define STAGING_WANTED (8u << 20)
+
+/* Parts of the free memory: of a large machine, and of a small container. Eight GPUs may be copied
+ * at the same time. */
+#define SHARE_OF_MUCH   1024u
+#define SHARE_OF_LITTLE 64u
+
+uint64_t staging_choose(void)
+{
+	uint64_t bytes, little;
+
+	if (free_memory_find(&bytes) < 0)
+		return STAGING_WANTED;
+	little = bytes / SHARE_OF_LITTLE;
+	if (little < STAGING_WANTED)
+		return little;
+	bytes /= SHARE_OF_MUCH;
+	if (bytes < STAGING_WANTED)
+		return STAGING_WANTED;
+	return bytes < STAGING_MAX ? bytes : STAGING_MAX;
+}
 
 size_t staging_round_up(size_t size)
 {

@@ -31,7 +31,7 @@ static uint64_t memory_of(const struct slots *slots)
 
 TEST_WITH(slots_fit_in_the_staging_memory, begin, NULL)
 {
-	for (uint64_t bytes = 3 * PAGE; bytes < 40 * MIB; bytes += 257 * PAGE) {
+	for (uint64_t bytes = 3 * PAGE; bytes < 80 * MIB; bytes += 257 * PAGE) {
 		struct slots slots = slots_choose(bytes, GIB, 1);
 
 		assert_in_range(memory_of(&slots), 1, bytes);
@@ -39,6 +39,15 @@ TEST_WITH(slots_fit_in_the_staging_memory, begin, NULL)
 		assert_int_equal(slots.size, slots.memory - 2 * SLOT_MARGIN);
 		assert_in_range(slots.count, 1, 12);
 	}
+}
+
+TEST_WITH(much_memory_has_large_slots, begin, NULL)
+{
+	assert_int_equal(slots_choose(48 * MIB, GIB, 1).memory, 4 * MIB);
+	assert_int_equal(slots_choose(48 * MIB, GIB, 1).count, 12);
+	assert_int_equal(slots_choose(64 * MIB, GIB, 1).memory, 4 * MIB);
+	assert_int_equal(slots_choose(GIB, 8 * GIB, 1).memory, 16 * MIB);
+	assert_int_equal(slots_choose(GIB, 8 * GIB, 1).count, 12);
 }
 
 TEST_WITH(one_slot_of_one_page_is_the_least, begin, NULL)
