@@ -15,8 +15,8 @@ int sdma_packet_find_format(uint32_t family, struct packet_format *ret_format)
 		*ret_format = (struct packet_format){ .copy_max = 0x1ff000 };
 	else if (family >= AMDGPU_FAMILY_VI && family < AMDGPU_FAMILY_AI)
 		*ret_format = (struct packet_format){ .copy_max = 0x3fe000 };
-	/* SDMA 7 (gfx12, family 152) has an eighth dword and a bit that announces it. The dump
-	 * refuses BOs on such a GPU. */
+	/* SDMA 7 (gfx12, family 152) has an eighth dword and a bit that announces it. By
+	 * preflight_lacks_copy_packets(), a dump refuses BOs on such a GPU. */
 	else if (family >= AMDGPU_FAMILY_AI && family < 152)
 		*ret_format =
 			(struct packet_format){ .copy_max = 0x400000, .count_minus_one = true };

@@ -260,8 +260,3 @@ int dump_guard_leave(struct dump_session *session)
 		session->processes[i].paused &= !is_left_to_guard(&session->processes[i]);
 	return ret;
 }
-
-void dump_guard_end(struct dump_session *session)
-{
-	guard_end(&session->guard);
-}

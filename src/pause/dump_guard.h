@@ -16,7 +16,5 @@ int dump_guard_start(struct dump_session *session);
  * its queues. dump_session then counts them as not paused. On error nothing has changed.
  * -ENOENT: there are none. */
 int dump_guard_leave(struct dump_session *session);
-/* Ends the guard when no process is paused any more. Accepts a session without guard. */
-void dump_guard_end(struct dump_session *session);
 
 #endif

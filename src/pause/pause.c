@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
+#include "criu/guard.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image.h"
@@ -494,7 +495,7 @@ int pause_undo_all(struct dump_session *session)
 		else
 			log_info("%s: unpaused process %d", process->name, process->vpid);
 	}
-	dump_guard_end(session);
+	guard_end(&session->guard);
 	pause_close_files(session);
 	return ret;
 }

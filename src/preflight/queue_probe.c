@@ -34,7 +34,7 @@ struct queue_answer {
 };
 
 /* A process that RESTORE is to build. */
-struct trial {
+struct probe {
 	struct kfd_state state;
 	/* By index of the devices. */
 	uint32_t *minors;
@@ -44,12 +44,12 @@ struct trial {
 	size_t memory_size;
 };
 
-static void trial_done(struct trial *trial)
+static void probe_done(struct probe *probe)
 {
-	kfd_state_done(&trial->state);
-	free(trial->minors);
-	if (trial->memory)
-		(void)munmap(trial->memory, trial->memory_size);
+	kfd_state_done(&probe->state);
+	free(probe->minors);
+	if (probe->memory)
+		(void)munmap(probe->memory, probe->memory_size);
 }
 
 /* The BO that begins with the page of @address. Libraries give each buffer of a queue a BO. */
@@ -100,18 +100,18 @@ static bool has_gpu(const struct kfd_state *state, uint32_t actual_id)
 	return false;
 }
 
-static void add_device(struct trial *trial, uint32_t user_id, const struct topology_node *gpu)
+static void add_device(struct probe *probe, uint32_t user_id, const struct topology_node *gpu)
 {
-	struct kfd_state *state = &trial->state;
+	struct kfd_state *state = &probe->state;
 
-	trial->minors[state->num_devices] = gpu->drm_render_minor;
+	probe->minors[state->num_devices] = gpu->drm_render_minor;
 	state->devices[state->num_devices++] =
 		(struct kfd_device_bucket){ .user_gpu_id = user_id, .actual_gpu_id = gpu->gpu_id };
 }
 
 /* RESTORE wants all GPUs that the child sees: those of CRIU. The GPUs of the saved process keep the
  * ids that it knows, because the records name them. */
-static void add_devices(struct trial *trial, const struct kfd_state *saved,
+static void add_devices(struct probe *probe, const struct kfd_state *saved,
 			const struct topology *topology)
 {
 	for (uint32_t i = 0; i < saved->num_devices; i++) {
@@ -120,7 +120,7 @@ static void add_devices(struct trial *trial, const struct kfd_state *saved,
 			topology_find_actual(topology, device->actual_gpu_id);
 
 		if (gpu)
-			add_device(trial, device->user_gpu_id, gpu);
+			add_device(probe, device->user_gpu_id, gpu);
 	}
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		const struct topology_node *gpu = &topology->nodes[i];
@@ -128,22 +128,22 @@ static void add_devices(struct trial *trial, const struct kfd_state *saved,
 
 		if (!id || has_gpu(saved, id))
 			continue;
-		while (knows_id(&trial->state, id))
+		while (knows_id(&probe->state, id))
 			id = id % KFD_GPU_ID_MAX + 1;
-		add_device(trial, id, gpu);
+		add_device(probe, id, gpu);
 	}
 }
 
 /* The memory of a userptr BO is not looked at before RESUME, so a BO of any size costs nothing. */
-static void add_bo(struct trial *trial, const struct kfd_state *saved, uint32_t index)
+static void add_bo(struct probe *probe, const struct kfd_state *saved, uint32_t index)
 {
-	struct kfd_state *state = &trial->state;
+	struct kfd_state *state = &probe->state;
 
 	for (uint32_t i = 0; i < state->num_bos; i++) {
-		if (trial->bos[i].index == index)
+		if (probe->bos[i].index == index)
 			return;
 	}
-	trial->bos[state->num_bos].index = index;
+	probe->bos[state->num_bos].index = index;
 	state->bos[state->num_bos] = (struct kfd_bo_bucket){
 		.addr = saved->bos[index].addr,
 		.size = saved->bos[index].size,
@@ -155,10 +155,10 @@ static void add_bo(struct trial *trial, const struct kfd_state *saved, uint32_t 
 }
 
 /* Older kernels refuse a process without BOs. */
-static void add_lone_bo(struct trial *trial, const struct kfd_priv_queue *queue)
+static void add_lone_bo(struct probe *probe, const struct kfd_priv_queue *queue)
 {
-	trial->bos[0] = (struct kfd_priv_bo){ .index = KFD_PRIV_NO_BO };
-	trial->state.bos[trial->state.num_bos++] = (struct kfd_bo_bucket){
+	probe->bos[0] = (struct kfd_priv_bo){ .index = KFD_PRIV_NO_BO };
+	probe->state.bos[probe->state.num_bos++] = (struct kfd_bo_bucket){
 		.addr = 1ULL << 33,
 		.size = PAGE,
 		.gpu_id = queue->gpu_id,
@@ -167,97 +167,97 @@ static void add_lone_bo(struct trial *trial, const struct kfd_priv_queue *queue)
 	};
 }
 
-static int reserve_memory(struct trial *trial)
+static int reserve_memory(struct probe *probe)
 {
 	uint64_t size = 0;
 
-	for (uint32_t i = 0; i < trial->state.num_bos; i++)
-		size += trial->state.bos[i].size;
+	for (uint32_t i = 0; i < probe->state.num_bos; i++)
+		size += probe->state.bos[i].size;
 	if (!size)
 		return -EINVAL;
-	trial->memory =
+	probe->memory =
 		mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (trial->memory == MAP_FAILED) {
-		trial->memory = NULL;
+	if (probe->memory == MAP_FAILED) {
+		probe->memory = NULL;
 		return -errno;
 	}
-	trial->memory_size = size;
-	for (uint32_t i = 0; i < trial->state.num_bos; i++) {
-		size -= trial->state.bos[i].size;
-		if (trial->state.bos[i].alloc_flags & KFD_BO_USERPTR)
-			trial->bos[i].user_addr = (uintptr_t)trial->memory + size;
+	probe->memory_size = size;
+	for (uint32_t i = 0; i < probe->state.num_bos; i++) {
+		size -= probe->state.bos[i].size;
+		if (probe->state.bos[i].alloc_flags & KFD_BO_USERPTR)
+			probe->bos[i].user_addr = (uintptr_t)probe->memory + size;
 	}
 	return 0;
 }
 
-static int add_bos(struct trial *trial, const struct kfd_state *saved,
+static int add_bos(struct probe *probe, const struct kfd_state *saved,
 		   const struct kfd_priv_queue *queue)
 {
 	for (size_t i = 0; i < KFD_PRIV_QUEUE_BUFFERS; i++) {
 		uint32_t index = find_bo(saved, queue, queue->buffers[i]);
 
 		if (index != KFD_PRIV_NO_BO)
-			add_bo(trial, saved, index);
+			add_bo(probe, saved, index);
 	}
-	if (!trial->state.num_bos)
-		add_lone_bo(trial, queue);
-	return reserve_memory(trial);
+	if (!probe->state.num_bos)
+		add_lone_bo(probe, queue);
+	return reserve_memory(probe);
 }
 
-static int alloc_trial(struct trial *trial, const struct topology *topology)
+static int alloc_probe(struct probe *probe, const struct topology *topology)
 {
-	struct kfd_state *state = &trial->state;
+	struct kfd_state *state = &probe->state;
 
 	state->devices = calloc(topology->num_nodes + 1, sizeof(*state->devices));
 	state->bos = calloc(BOS_MAX, sizeof(*state->bos));
-	trial->minors = calloc(topology->num_nodes + 1, sizeof(*trial->minors));
-	return state->devices && state->bos && trial->minors ? 0 : -ENOMEM;
+	probe->minors = calloc(topology->num_nodes + 1, sizeof(*probe->minors));
+	return state->devices && state->bos && probe->minors ? 0 : -ENOMEM;
 }
 
-static int prepare(struct trial *trial, const struct kfd_state *saved,
+static int prepare(struct probe *probe, const struct kfd_state *saved,
 		   const struct topology *topology, const struct kfd_priv_queue *queue)
 {
-	int ret = alloc_trial(trial, topology);
+	int ret = alloc_probe(probe, topology);
 
 	if (ret < 0)
 		return ret;
-	add_devices(trial, saved, topology);
-	return add_bos(trial, saved, queue);
+	add_devices(probe, saved, topology);
+	return add_bos(probe, saved, queue);
 }
 
 /* In the child. The end of the child closes all that is opened here. */
 static int restore_in_child(void *argument)
 {
-	struct trial *trial = argument;
+	struct probe *probe = argument;
 
-	for (uint32_t i = 0; i < trial->state.num_devices; i++) {
-		int fd, ret = render_node_open(trial->minors[i], 0, &fd);
+	for (uint32_t i = 0; i < probe->state.num_devices; i++) {
+		int fd, ret = render_node_open(probe->minors[i], 0, &fd);
 
 		if (ret < 0)
 			return ret;
-		trial->state.devices[i].drm_fd = (uint32_t)fd;
+		probe->state.devices[i].drm_fd = (uint32_t)fd;
 	}
-	return kfd_try_restore(&trial->state);
+	return kfd_try_restore(&probe->state);
 }
 
 /* @queue: NULL: without. *@ret_answer: what RESTORE said, or what kept the child from asking. */
-static int run_trial(struct trial *trial, const struct kfd_state *saved,
+static int run_probe(struct probe *probe, const struct kfd_state *saved,
 		     const struct kfd_priv_queue *queue, int *ret_answer)
 {
 	const struct kfd_priv priv = kfd_priv_of_state(saved);
-	const struct kfd_priv_parts parts = { trial->state.num_devices, trial->bos,
-					      trial->state.num_bos, queue };
+	const struct kfd_priv_parts parts = { probe->state.num_devices, probe->bos,
+					      probe->state.num_bos, queue };
 	size_t size;
 	int ret;
 
-	free(trial->state.priv_data);
-	trial->state.priv_data = NULL;
-	ret = kfd_priv_build(&priv, &parts, &trial->state.priv_data, &size);
+	free(probe->state.priv_data);
+	probe->state.priv_data = NULL;
+	ret = kfd_priv_build(&priv, &parts, &probe->state.priv_data, &size);
 	if (ret < 0)
 		return ret;
-	trial->state.priv_data_size = size;
-	trial->state.num_objects = queue ? 1 : 0;
-	return child_run(restore_in_child, trial, TIMEOUT_S + trial->state.num_devices, ret_answer);
+	probe->state.priv_data_size = size;
+	probe->state.num_objects = queue ? 1 : 0;
+	return child_run(restore_in_child, probe, TIMEOUT_S + probe->state.num_devices, ret_answer);
 }
 
 /* EINVAL has many causes. Only if the same process without the queue can be restored, the cause is
@@ -265,18 +265,18 @@ static int run_trial(struct trial *trial, const struct kfd_state *saved,
 static int ask(const struct kfd_state *saved, const struct topology *topology,
 	       const struct kfd_priv_queue *queue)
 {
-	_cleanup_(trial_done) struct trial trial = { 0 };
+	_cleanup_(probe_done) struct probe probe = { 0 };
 	int ret, answer = 0;
 
-	ret = prepare(&trial, saved, topology, queue);
+	ret = prepare(&probe, saved, topology, queue);
 	if (!ret)
-		ret = run_trial(&trial, saved, queue, &answer);
+		ret = run_probe(&probe, saved, queue, &answer);
 	/* The original has the engine. The kernel has compared the sizes before it looked. */
 	if (!ret && answer == -EBUSY && queue->type != KFD_PRIV_QUEUE_COMPUTE)
 		return 0;
 	if (ret < 0 || answer != -EINVAL)
 		return ret < 0 ? ret : answer;
-	ret = run_trial(&trial, saved, NULL, &answer);
+	ret = run_probe(&probe, saved, NULL, &answer);
 	if (ret < 0 || answer < 0)
 		return ret < 0 ? ret : answer;
 	return -EOPNOTSUPP;
