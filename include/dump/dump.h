@@ -165,8 +165,6 @@ struct dump_session {
 	size_t num_watches;
 	/* No GPU has lost memory while the contents were saved. */
 	bool memory_is_checked;
-	/* The log says what the kernel does not save. */
-	bool has_warned_of_gaps;
 	struct content_totals totals;
 	/* The dump is over: the processes run again. */
 	bool released;

@@ -363,16 +363,6 @@ static int write_state(struct dumped_process *process)
 	return ret;
 }
 
-/* SET_TRAP_HANDLER's address is in a page of the driver that CHECKPOINT leaves out. */
-static void tell_gaps(const struct dumped_process *process)
-{
-	if (!process->session->has_warned_of_gaps)
-		log_info("%s: the kernel does not save trap handlers (asserts in GPU code) and"
-			 " the state for debuggers",
-			 process->name);
-	process->session->has_warned_of_gaps = true;
-}
-
 int dump_image_finish(struct dumped_process *process)
 {
 	int ret = end_contents(process);
@@ -384,7 +374,6 @@ int dump_image_finish(struct dumped_process *process)
 		ret = write_state(process);
 	if (ret < 0)
 		return ret;
-	tell_gaps(process);
 	content_totals_count_process(&process->session->totals);
 	return 0;
 }
