@@ -41,7 +41,6 @@ struct kfd_create_queue_args {
 #define KFD_MEM_EXT_COHERENT (1u << 24)
 #define KFD_MEM_UNCACHED     (1u << 25)
 #define KFD_MEM_COHERENT     (1u << 26)
-#define KFD_MEM_AQL_QUEUE    (1u << 27)
 #define KFD_MEM_PUBLIC       (1u << 29)
 #define KFD_MEM_EXECUTABLE   (1u << 30)
 #define KFD_MEM_WRITABLE     (1u << 31)
@@ -77,7 +76,6 @@ struct sim_event_data {
 #define KFD_MMAP_TYPE(type) ((u64)(type) << 62)
 #define KFD_MMAP_DOORBELL   3u
 #define KFD_MMAP_EVENTS     2u
-#define KFD_MMAP_RESERVED   1u
 #define KFD_MMAP_MMIO       0u
 #define KFD_MMAP_GPU_ID(id) ((u64)(id) << 46)
 

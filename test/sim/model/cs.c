@@ -7,17 +7,17 @@
 #define MAX_CHUNKS 128u
 
 static int refuse_ib(struct sim_render *render, const char *why,
-		     const struct sim_drm_cs_chunk_ib *ib)
+		     const struct drm_amdgpu_cs_chunk_ib *ib)
 {
 	sim_violation(render->gpu->sim, "gpu %u: CS: %s (va 0x%" SIM_PRIx64 ", %u bytes)",
 		      render->gpu->index, why, ib->va_start, ib->ib_bytes);
 	return -EINVAL;
 }
 
-static int add_ib(struct sim_job *job, const struct sim_drm_cs_chunk *chunk)
+static int add_ib(struct sim_job *job, const struct drm_amdgpu_cs_chunk *chunk)
 {
 	struct sim_render *render = job->render;
-	struct sim_drm_cs_chunk_ib ib;
+	struct drm_amdgpu_cs_chunk_ib ib;
 
 	if (chunk->length_dw * 4ull < sizeof(ib))
 		return -EINVAL;
@@ -43,7 +43,7 @@ static int add_ib(struct sim_job *job, const struct sim_drm_cs_chunk *chunk)
 	return 0;
 }
 
-static int add_handles(struct sim_job *job, const struct sim_drm_cs_chunk *chunk)
+static int add_handles(struct sim_job *job, const struct drm_amdgpu_cs_chunk *chunk)
 {
 	struct sim_bo_list_in in;
 
@@ -56,7 +56,7 @@ static int add_handles(struct sim_job *job, const struct sim_drm_cs_chunk *chunk
 
 static int add_chunk(struct sim_job *job, u64 user)
 {
-	struct sim_drm_cs_chunk chunk;
+	struct drm_amdgpu_cs_chunk chunk;
 	u64 pointer;
 
 	if (sim_os_copy_from_user(&pointer, user, sizeof(pointer)) < 0)
@@ -99,7 +99,7 @@ void sim_job_release(struct sim_job *job)
 		sim_context_put(job->render, job->context);
 }
 
-static int job_build(struct sim_job *job, const union sim_drm_cs *args)
+static int job_build(struct sim_job *job, const union drm_amdgpu_cs *args)
 {
 	u32 i;
 	int ret = 0;
@@ -142,7 +142,7 @@ static int job_enqueue(struct sim_job *job, u64 *ret_sequence)
 	return 0;
 }
 
-int sim_cs_submit(struct sim_render *render, union sim_drm_cs *args)
+int sim_cs_submit(struct sim_render *render, union drm_amdgpu_cs *args)
 {
 	struct sim_job *job;
 	u64 sequence = 0;

@@ -61,7 +61,7 @@ struct sim_bo_list *sim_bo_list_get(struct sim_render *render, u32 id)
 	return list;
 }
 
-static int context_alloc(struct sim_render *render, union sim_drm_ctx *args)
+static int context_alloc(struct sim_render *render, union drm_amdgpu_ctx *args)
 {
 	struct sim_context *context;
 	u32 id = 0;
@@ -83,7 +83,7 @@ static int context_alloc(struct sim_render *render, union sim_drm_ctx *args)
 	}
 	sim_count(render->gpu->sim, SIM_COUNT_CONTEXTS, 1);
 	memset(args, 0, sizeof(*args));
-	args->alloc.ctx_id = id;
+	args->out.alloc.ctx_id = id;
 	return 0;
 }
 
@@ -141,7 +141,7 @@ static u32 query_flags(const struct sim_render *render, struct sim_context *cont
 	return flags;
 }
 
-static int context_query(struct sim_render *render, union sim_drm_ctx *args)
+static int context_query(struct sim_render *render, union drm_amdgpu_ctx *args)
 {
 	struct sim_context *context = sim_context_get(render, args->in.ctx_id);
 	bool newer = args->in.op == DRM_CTX_QUERY2;
@@ -154,13 +154,13 @@ static int context_query(struct sim_render *render, union sim_drm_ctx *args)
 	flags = newer ? query_flags(render, context) : 0;
 	sim_context_put(render, context);
 	memset(args, 0, sizeof(*args));
-	args->state.flags = flags;
+	args->out.state.flags = flags;
 	if (guilty && !newer)
-		args->state.reset_status = 1;
+		args->out.state.reset_status = 1;
 	return 0;
 }
 
-int sim_cs_context(struct sim_render *render, union sim_drm_ctx *args)
+int sim_cs_context(struct sim_render *render, union drm_amdgpu_ctx *args)
 {
 	switch (args->in.op) {
 	case DRM_CTX_ALLOC:
@@ -181,7 +181,7 @@ static int list_fill(struct sim_render *render, struct sim_bo_list *list,
 	u32 i;
 
 	for (i = 0; i < in->bo_number; i++) {
-		struct sim_drm_bo_list_entry entry;
+		struct drm_amdgpu_bo_list_entry entry;
 
 		if (sim_os_copy_from_user(&entry, in->bo_info_ptr + (u64)i * in->bo_info_size,
 					  sizeof(entry)) < 0)
@@ -219,7 +219,7 @@ int sim_bo_list_new(struct sim_render *render, const struct sim_bo_list_in *in,
 	struct sim_bo_list *list;
 	int ret;
 
-	if (in->bo_number > MAX_LIST || in->bo_info_size < sizeof(struct sim_drm_bo_list_entry))
+	if (in->bo_number > MAX_LIST || in->bo_info_size < sizeof(struct drm_amdgpu_bo_list_entry))
 		return -EINVAL;
 	list = sim_os_alloc(sizeof(*list) + (u64)in->bo_number * sizeof(list->bos[0]));
 	if (!list)
@@ -280,7 +280,7 @@ static int list_update(struct sim_render *render, const struct sim_bo_list_in *i
 	return old ? ret : -ENOENT;
 }
 
-int sim_cs_bo_list(struct sim_render *render, union sim_drm_bo_list *args)
+int sim_cs_bo_list(struct sim_render *render, union drm_amdgpu_bo_list *args)
 {
 	struct sim_bo_list_in in;
 	u32 id;

@@ -85,7 +85,7 @@ static int give_handle(struct sim_render *render, struct sim_bo *bo, u32 *ret_ha
 	return ret;
 }
 
-static int create_check(struct sim_render *render, const union sim_drm_gem_create *args)
+static int create_check(struct sim_render *render, const union drm_amdgpu_gem_create *args)
 {
 	u64 limit = args->in.domains & DRM_DOMAIN_GTT ? SIM_GTT_BYTES : render->gpu->vram_bytes;
 
@@ -100,7 +100,7 @@ static int create_check(struct sim_render *render, const union sim_drm_gem_creat
 	return args->in.bo_size >= limit ? -ENOMEM : 0;
 }
 
-int sim_gem_create(struct sim_render *render, union sim_drm_gem_create *args)
+int sim_gem_create(struct sim_render *render, union drm_amdgpu_gem_create *args)
 {
 	struct sim_bo_memory memory = {
 		.domains = (u32)args->in.domains,
@@ -141,7 +141,7 @@ int sim_gem_create(struct sim_render *render, union sim_drm_gem_create *args)
 	return 0;
 }
 
-int sim_gem_mmap(struct sim_render *render, union sim_drm_gem_mmap *args)
+int sim_gem_mmap(struct sim_render *render, union drm_amdgpu_gem_mmap *args)
 {
 	struct sim_bo *bo = sim_os_handle_lookup(render, args->in.handle);
 	int ret;
@@ -155,7 +155,7 @@ int sim_gem_mmap(struct sim_render *render, union sim_drm_gem_mmap *args)
 	return ret;
 }
 
-static int userptr_check(const struct sim_drm_gem_userptr *args)
+static int userptr_check(const struct drm_amdgpu_gem_userptr *args)
 {
 	const u32 known = DRM_USERPTR_READONLY | DRM_USERPTR_ANONONLY | DRM_USERPTR_VALIDATE |
 			  DRM_USERPTR_REGISTER;
@@ -169,7 +169,7 @@ static int userptr_check(const struct sim_drm_gem_userptr *args)
 	return args->addr + args->size < args->addr ? -EINVAL : 0;
 }
 
-static int userptr_validate(struct sim_bo *bo, const struct sim_drm_gem_userptr *args)
+static int userptr_validate(struct sim_bo *bo, const struct drm_amdgpu_gem_userptr *args)
 {
 	int ret;
 
@@ -184,7 +184,7 @@ static int userptr_validate(struct sim_bo *bo, const struct sim_drm_gem_userptr 
 	return ret < 0 ? ret : sim_os_mm_check(bo->mm, args->addr, args->size, !bo->user_readonly);
 }
 
-int sim_gem_userptr(struct sim_render *render, struct sim_drm_gem_userptr *args)
+int sim_gem_userptr(struct sim_render *render, struct drm_amdgpu_gem_userptr *args)
 {
 	struct sim_bo *bo;
 	int ret;
@@ -290,10 +290,10 @@ int sim_gem_va(struct sim_render *render, struct sim_drm_gem_va *args)
 
 static int op_create_info(struct sim_bo *bo, u64 user)
 {
-	union sim_drm_gem_create info = { .in = { .bo_size = bo->size,
-						  .alignment = bo->alignment,
-						  .domains = bo->domains,
-						  .domain_flags = bo->flags } };
+	union drm_amdgpu_gem_create info = { .in = { .bo_size = bo->size,
+						     .alignment = bo->alignment,
+						     .domains = bo->domains,
+						     .domain_flags = bo->flags } };
 
 	return sim_os_copy_to_user(user, &info, sizeof(info));
 }
@@ -408,7 +408,7 @@ int sim_gem_list_handles(struct sim_render *render, struct sim_drm_gem_list_hand
 	return 0;
 }
 
-int sim_gem_metadata(struct sim_render *render, struct sim_drm_gem_metadata *args)
+int sim_gem_metadata(struct sim_render *render, struct drm_amdgpu_gem_metadata *args)
 {
 	struct sim_bo *bo = sim_os_handle_lookup(render, args->handle);
 	int ret = 0;
@@ -416,16 +416,16 @@ int sim_gem_metadata(struct sim_render *render, struct sim_drm_gem_metadata *arg
 	if (!bo)
 		return -ENOENT;
 	sim_lock(&bo->lock);
-	if (args->op == 1 && args->data_size_bytes <= sizeof(args->data)) {
-		bo->metadata_flags = args->flags;
-		bo->tiling_info = args->tiling_info;
-		bo->metadata_bytes = args->data_size_bytes;
-		memcpy(bo->metadata, args->data, args->data_size_bytes);
+	if (args->op == 1 && args->data.data_size_bytes <= sizeof(args->data.data)) {
+		bo->metadata_flags = args->data.flags;
+		bo->tiling_info = args->data.tiling_info;
+		bo->metadata_bytes = args->data.data_size_bytes;
+		memcpy(bo->metadata, args->data.data, args->data.data_size_bytes);
 	} else if (args->op == 2) {
-		args->flags = bo->metadata_flags;
-		args->tiling_info = bo->tiling_info;
-		args->data_size_bytes = bo->metadata_bytes;
-		memcpy(args->data, bo->metadata, bo->metadata_bytes);
+		args->data.flags = bo->metadata_flags;
+		args->data.tiling_info = bo->tiling_info;
+		args->data.data_size_bytes = bo->metadata_bytes;
+		memcpy(args->data.data, bo->metadata, bo->metadata_bytes);
 	} else {
 		ret = -EINVAL;
 	}
@@ -434,7 +434,7 @@ int sim_gem_metadata(struct sim_render *render, struct sim_drm_gem_metadata *arg
 	return ret;
 }
 
-int sim_gem_wait_idle(struct sim_render *render, union sim_drm_gem_wait_idle *args)
+int sim_gem_wait_idle(struct sim_render *render, union drm_amdgpu_gem_wait_idle *args)
 {
 	u64 deadline = args->in.timeout >> 63 ? SIM_FOREVER : args->in.timeout;
 	struct sim_bo *bo = sim_os_handle_lookup(render, args->in.handle);

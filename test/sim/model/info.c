@@ -85,7 +85,7 @@ static u32 revision_of(const struct sim_gpu *gpu)
 	return 0;
 }
 
-static void describe_device(const struct sim_gpu *gpu, struct sim_drm_info_device *info)
+static void describe_device(const struct sim_gpu *gpu, struct drm_amdgpu_info_device *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->device_id = gpu->device_id;
@@ -122,7 +122,7 @@ static int info_gtt_usage(struct sim_gpu *gpu, const struct sim_drm_info *args)
 
 static int info_device(struct sim_gpu *gpu, const struct sim_drm_info *args)
 {
-	struct sim_drm_info_device *info = sim_os_alloc(sizeof(*info));
+	struct drm_amdgpu_info_device *info = sim_os_alloc(sizeof(*info));
 	int ret;
 
 	if (!info)

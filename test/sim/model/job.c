@@ -317,7 +317,7 @@ static int result_of(struct waiter *waiter)
 	return error;
 }
 
-static int wait_for(struct waiter *waiter, union sim_drm_wait_cs *args)
+static int wait_for(struct waiter *waiter, union drm_amdgpu_wait_cs *args)
 {
 	u64 deadline = args->in.timeout >> 63 ? SIM_FOREVER : args->in.timeout;
 	u64 last;
@@ -337,7 +337,7 @@ static int wait_for(struct waiter *waiter, union sim_drm_wait_cs *args)
 	return ret == -ETIME || !waiter->sequence ? 0 : result_of(waiter);
 }
 
-int sim_cs_wait(struct sim_render *render, union sim_drm_wait_cs *args)
+int sim_cs_wait(struct sim_render *render, union drm_amdgpu_wait_cs *args)
 {
 	struct waiter waiter = { .render = render,
 				 .ring = args->in.ring,

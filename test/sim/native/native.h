@@ -289,8 +289,8 @@ int native_process_open(struct native *native, struct native_process **ret_proce
 void native_process_put(struct native_process *process);
 /* A reference to the process of a task; NULL: it has none. */
 struct native_process *native_process_get(struct native *native, u32 task);
-/* Returns a reference to the task's context with the smallest number >= *@number, which becomes that
- * number, or NULL if all numbers are smaller. */
+/* Returns a reference to the task's context with the smallest number >= *@number, which becomes
+ * that number, or NULL if all numbers are smaller. */
 struct native_process *native_context_next(struct native *native, u32 task, u32 *number);
 /* Waits for the threads that put queues back. */
 void native_process_settle(struct native *native);
