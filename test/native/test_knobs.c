@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "raw_kfd.h"
@@ -42,34 +41,6 @@ TEST(limits_of_memory_are_kept)
 
 	assert_int_equal(raw_alloc(&process, id, RAW_GTT, (64ull << 30) + MIB, NULL, &bo), -ENOMEM);
 	assert_int_equal(raw_alloc(&process, id, RAW_VRAM, 64ull << 30, NULL, &bo), -ENOMEM);
-}
-
-static double now(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-TEST(user_queues_have_the_speed_of_the_engine)
-{
-	struct raw_queue queue;
-	struct raw_bo bo;
-	double start;
-
-	assert_int_equal(raw_create_queue(&process, 0, &queue), 0);
-	assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, MIB, &bo), 0);
-	memset(bo.address, 0, MIB);
-	sim_write("engine_bytes_per_s", "1M");
-	start = now();
-	raw_queue_copy(&queue, bo.address, bo.address + MIB / 2, MIB / 2);
-	/* The next packet waits for as long as the copy takes. */
-	raw_queue_add(&queue, (uint64_t *)bo.address, 1);
-	raw_queue_ring(&queue);
-	assert_int_equal(raw_queue_wait(&queue), 0);
-	sim_write("engine_bytes_per_s", "0");
-	assert_true(now() - start > 0.4);
 }
 
 /* The queue stops after a violation. */

@@ -120,14 +120,6 @@ static int fetch_head(const struct sim_queue *queue, const struct sim_client *cl
 			       min(ret_head->available, SIM_SDMA_HEAD_DWORDS) * 4);
 }
 
-static void throttle(struct sim_queue *queue, u64 bytes)
-{
-	u64 rate = SIM_KNOB(queue->pdd->gpu->sim, engine_bytes_per_s);
-
-	if (rate && bytes)
-		queue->not_before_ns = sim_os_now_ns() + bytes * 1000000 / max(rate / 1000, (u64)1);
-}
-
 /* Runs one packet completely: its effects, the read pointer, then its interrupt. 1: done, 0: it
  * must wait. */
 static int run_packet(struct sim_queue *queue, const struct sim_client *client, u64 *bytes)
@@ -152,7 +144,6 @@ static int run_packet(struct sim_queue *queue, const struct sim_client *client, 
 	*bytes += result.bytes;
 	if (result.trap)
 		sim_events_trap(process, result.trap_context);
-	throttle(queue, result.bytes);
 	return 1;
 }
 
@@ -172,8 +163,7 @@ static int run_copies(struct sim_queue *queue, const struct sim_client *client, 
 		if (ret <= 0)
 			break;
 		turn->packets++;
-		if (turn->packets == PACKETS_PER_TURN || turn->bytes >= BYTES_PER_TURN ||
-		    queue->not_before_ns)
+		if (turn->packets == PACKETS_PER_TURN || turn->bytes >= BYTES_PER_TURN)
 			break;
 	}
 	return ret;
@@ -199,18 +189,11 @@ static bool run_queue(struct sim_queue *queue)
 	return turn.packets;
 }
 
-static bool may_run(struct sim_queue *queue)
+static bool may_run(const struct sim_queue *queue)
 {
 	if (queue->hung || !sim_queue_is_active(queue) || queue->pdd->process->mm_gone)
 		return false;
-	if (is_compute(queue) && !queue->reload)
-		return false;
-	if (!queue->not_before_ns)
-		return true;
-	if (sim_os_now_ns() < queue->not_before_ns)
-		return false;
-	queue->not_before_ns = 0;
-	return true;
+	return !is_compute(queue) || queue->reload;
 }
 
 void sim_engine_lock(struct sim *sim)
@@ -244,7 +227,7 @@ bool sim_engine_has_work(void *arg)
 
 	sim_lock(&sim->engine_lock);
 	for (queue = sim->queues; queue && !work; queue = queue->next)
-		work = queue->not_before_ns || may_run(queue);
+		work = may_run(queue);
 	sim_unlock(&sim->engine_lock);
 	return work;
 }

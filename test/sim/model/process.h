@@ -79,7 +79,6 @@ struct sim_queue {
 	bool restored;  /* made by CRIU_OP, and has not run since */
 	bool hung;      /* had a bad packet or address */
 	u64 last_doorbell;
-	u64 not_before_ns;
 	void *ctl_stack; /* ctl_stack_size bytes */
 	char who[40];    /* for messages */
 	void *directory; /* the front end's, in sysfs */
