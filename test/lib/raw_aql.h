@@ -9,11 +9,8 @@
 #define RAW_AQL_SLOTS 64u /* of a queue's ring */
 
 enum {
-	RAW_AQL_VENDOR = 0,
 	RAW_AQL_INVALID = 1,
 	RAW_AQL_DISPATCH = 2,
-	RAW_AQL_AND = 3,
-	RAW_AQL_OR = 5,
 };
 #define RAW_AQL_SYSTEM_SCOPES (2u << 9 | 2u << 11)
 
@@ -34,38 +31,14 @@ struct raw_signal {
 	uint64_t queue, reserved2;
 };
 
-struct raw_aql {
-	struct raw_bo ring, pointers, eop, waves;
-	volatile uint64_t *read, *write, *doorbell;
-	uint32_t id;
-	char *slice; /* the mapped pages of doorbells */
-};
-
 /* The size of the control stack of an XCC's waves (kfd_queue.c in the kernel, for gfx9). */
 int raw_ctl_stack_size(const struct raw_gpu *gpu, uint32_t *ret_size);
 /* Makes an AQL queue on the buffers that @args has already, and sets the rest of @args. */
 int raw_aql_create_on(const struct raw_process *process, const struct raw_gpu *gpu,
 		      struct kfd_ioctl_create_queue_args *args);
-int raw_aql_create(struct raw_process *process, int gpu, struct raw_aql *ret_queue);
-#define RAW_AQL_WAVES (4u << 20)
-/* With an area for waves of @waves_bytes instead of RAW_AQL_WAVES. */
-int raw_aql_create_with(struct raw_process *process, int gpu, uint32_t waves_bytes,
-			struct raw_aql *ret_queue);
-/* UPDATE_QUEUE: with 0 the queue is taken off the hardware. */
-int raw_aql_set_percentage(struct raw_process *process, struct raw_aql *queue, uint32_t percentage);
-int raw_aql_destroy(struct raw_process *process, struct raw_aql *queue);
-
-/* Writes the packet into the next slot, the header last; the write index counts it. Returns the
- * packet's index. */
-uint64_t raw_aql_put(struct raw_aql *queue, const struct raw_packet *packet);
-void raw_aql_ring(struct raw_aql *queue, uint64_t index);
-/* Waits until the read index is at the write index: -ETIME after some time. */
-int raw_aql_wait(struct raw_aql *queue);
 
 /* Prepares a signal in memory of CPU and GPU. */
 void raw_signal_init(struct raw_signal *signal, int64_t value);
-/* -ETIME after some time. */
-int raw_signal_wait(const struct raw_signal *signal, int64_t value);
 
 #define RAW_KERNEL_BYTES 1536u
 /* Puts a kernel of test/data/kernels into memory: the kernel object begins at @to. */
