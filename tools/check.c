@@ -72,6 +72,8 @@ static int examine_process(struct check *check)
 	ret = check_process(check, &tree, &uses_gpu);
 	if (ret != TOOL_YES)
 		return ret;
+	if (uses_gpu)
+		check_rights(&tree);
 	if (check->request->dir)
 		check_room(check);
 	return uses_gpu ? TOOL_YES : TOOL_NO_GPU;

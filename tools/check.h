@@ -41,6 +41,8 @@ void check_criu(struct check *check);
 int check_find_process(struct check *check, struct pid_list *ret_tree);
 /* Examines them. @ret_has_gpu: whether one uses a GPU. */
 int check_process(struct check *check, const struct pid_list *tree, bool *ret_has_gpu);
+/* check_rights.c: warns of a process that CRIU with the rights of this program cannot restore. */
+void check_rights(const struct pid_list *tree);
 /* check_room.c: the directory for a dump. */
 void check_room(struct check *check);
 

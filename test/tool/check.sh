@@ -244,7 +244,23 @@ checks_process() {
 	hold_by "$work/a"$'\033'"[31mb" "$work/kfd"
 	checked "$work/tree" "a name that would colour a terminal" 0 "^process $holder (a?\[31mb): has /dev/kfd open" "$holder"
 	release
+	rights_of_process
 	files_of_others
+}
+
+# The rights of CRIU are those of the tool. A job has lost one that CRIU does not have, either.
+rights_of_process() {
+	local command="setpriv --bounding-set -setpcap,-net_raw" words="process [0-9]*: lacks capabilities in its bounding set"
+
+	hold_by setpriv --bounding-set -net_raw "$work/hold" "$work/kfd" "$work/node"
+	kfd_process "$work/tree" "$holder"
+	checked "$work/tree" "a bounding set that CRIU cannot restore" 0 "$words, so only a CRIU with CAP_SETPCAP restores it; run CRIU as root" -q "$holder"
+	command= checked "$work/tree" "a bounding set, as root" 0 "" -q "$holder"
+	release
+	hold_by setpriv --bounding-set -net_raw --no-new-privs "$work/hold" "$work/kfd" "$work/node"
+	kfd_process "$work/tree" "$holder"
+	checked "$work/tree" "a bounding set, and no new privileges" 0 "" -q "$holder"
+	release
 }
 
 # runtime NAME: a stand-in for podman or docker that knows container "job.1_a-b" of process $holder, and some others. It keeps its
