@@ -2,7 +2,7 @@
 /* Reads what /proc and KFD's sysfs say of a running process. Stops nothing. */
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,28 +12,33 @@
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
+#include "preflight/kfd_process.h"
 #include "survey.h"
 
-/* The directory of a KFD process below PROC_KFD has a file vram_ID for each GPU that the process
- * sees, with the VRAM of its BOs in bytes, and a directory for each queue (kfd_procfs_add_queue()
- * and kfd_procfs_add_sysfs_files() in the kernel's kfd_process.c). */
-#define VRAM_PREFIX "vram_"
-#define QUEUES      "queues"
-#define PATH_SIZE   160
+/* The directory of a KFD process has a directory for each queue in this one
+ * (kfd_procfs_add_queue() in the kernel's kfd_process.c). */
+#define QUEUES "queues"
 
-/* The number in the file @name of the directory of the KFD process. -ENOENT: there is no such file.
- */
-static int read_number(const struct survey *survey, const char *name, uint64_t *ret_number)
+struct survey_walk {
+	struct survey *survey;
+	const struct topology *topology;
+};
+
+static int read_number(int directory, const char *name, uint64_t *ret_number)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[PATH_SIZE];
+	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	char text[32], *end;
+	size_t length;
+	int ret = fd < 0 ? -errno : read_short(fd, text, sizeof(text), &length);
+	uint64_t number;
 
-	(void)snprintf(path, sizeof(path), PROC_KFD "/%d/%.64s", survey->pid, name);
-	file = fopen(path, "re");
-	if (!file)
-		return -errno;
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
-	return fscanf(file, "%" SCNu64, ret_number) == 1 ? 0 : -EIO;
+	if (ret < 0)
+		return ret;
+	number = strtoull(text, &end, 10);
+	if (end == text)
+		return -EIO;
+	*ret_number = number;
+	return 0;
 }
 
 /* @ret_gpu: valid until the next call. */
@@ -56,78 +61,62 @@ static int use_gpu(struct survey *survey, const struct topology_node *node,
 }
 
 /* Entry @name of the directory of the KFD process. */
-static int add_entry(struct survey *survey, const struct topology *topology, const char *name)
+static int add_entry(int directory, const char *name, void *argument)
 {
+	const struct survey_walk *walk = argument;
 	const struct topology_node *node;
 	struct survey_gpu *gpu;
 	uint64_t bytes;
 	int ret;
 
-	if (strncmp(name, VRAM_PREFIX, strlen(VRAM_PREFIX)) != 0)
+	if (strncmp(name, KFD_PROCESS_VRAM, strlen(KFD_PROCESS_VRAM)) != 0)
 		return 0;
-	survey->num_visible++;
-	node = topology_find_gpu(topology, (uint32_t)strtoul(name + strlen(VRAM_PREFIX), NULL, 10));
+	walk->survey->num_visible++;
+	node = topology_find_gpu(walk->topology,
+				 (uint32_t)strtoul(name + strlen(KFD_PROCESS_VRAM), NULL, 10));
 	if (!node)
 		return 0;
-	ret = use_gpu(survey, node, &gpu);
+	ret = use_gpu(walk->survey, node, &gpu);
 	if (ret < 0)
 		return ret;
 	gpu->is_visible = true;
-	if (!read_number(survey, name, &bytes))
+	if (!read_number(directory, name, &bytes))
 		gpu->vram_bytes = bytes;
 	return 0;
 }
 
 /* Entry @name of the directory of its queues. */
-static int add_queue(struct survey *survey, const struct topology *topology, const char *name)
+static int add_queue(int directory, const char *name, void *argument)
 {
+	const struct survey_walk *walk = argument;
 	struct survey_queue queue = { .id = (uint32_t)strtoul(name, NULL, 10) };
 	uint64_t type = 0, gpu_id = 0;
 	char file[64];
 
-	(void)topology;
 	if (name[0] < '0' || name[0] > '9')
 		return 0;
-	(void)snprintf(file, sizeof(file), QUEUES "/%.32s/type", name);
-	if (read_number(survey, file, &type) < 0)
+	(void)snprintf(file, sizeof(file), "%.32s/type", name);
+	if (read_number(directory, file, &type) < 0)
 		return 0; /* The process has destroyed the queue meanwhile. */
-	(void)snprintf(file, sizeof(file), QUEUES "/%.32s/gpuid", name);
-	(void)read_number(survey, file, &gpu_id);
+	(void)snprintf(file, sizeof(file), "%.32s/gpuid", name);
+	(void)read_number(directory, file, &gpu_id);
 	queue.type = (uint32_t)type;
 	queue.gpu_id = (uint32_t)gpu_id;
-	return array_append(&survey->queues, &survey->num_queues, sizeof(queue), &queue);
-}
-
-/* Calls @add for each entry of @directory, which is in that of the KFD process. -ENOENT: there is
- * no such directory. */
-static int
-add_entries(struct survey *survey, const struct topology *topology, const char *directory,
-	    int (*add)(struct survey *survey, const struct topology *topology, const char *name))
-{
-	_cleanup_closedir_ DIR *stream = NULL;
-	struct dirent *entry;
-	char path[PATH_SIZE];
-	int ret = 0;
-
-	(void)snprintf(path, sizeof(path), PROC_KFD "/%d/%s", survey->pid, directory);
-	stream = opendir(path);
-	if (!stream)
-		return -errno;
-	while (!ret && (entry = next_entry(stream, &ret)))
-		ret = add(survey, topology, entry->d_name);
-	return ret;
+	return array_append(&walk->survey->queues, &walk->survey->num_queues, sizeof(queue),
+			    &queue);
 }
 
 static int read_sysfs(struct survey *survey, const struct topology *topology)
 {
-	int ret = add_entries(survey, topology, ".", add_entry);
+	struct survey_walk walk = { .survey = survey, .topology = topology };
+	int ret = kfd_process_walk(survey->pid, ".", add_entry, &walk);
 
 	if (ret == -ENOENT)
 		return 0;
 	if (ret < 0)
 		return ret;
 	survey->is_in_sysfs = true;
-	ret = add_entries(survey, topology, QUEUES, add_queue);
+	ret = kfd_process_walk(survey->pid, QUEUES, add_queue, &walk);
 	return ret == -ENOENT ? 0 : ret;
 }
 

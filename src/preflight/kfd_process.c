@@ -18,10 +18,8 @@
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 
-/* In the process's directory of PROC_KFD: a directory for each further KFD process, and a file for
- * each GPU that the process sees. */
+/* In the process's directory of PROC_KFD: a directory for each further KFD process. */
 #define CONTEXT "context_"
-#define VRAM    "vram_"
 
 /* How a process uses one render node. */
 struct node_use {
@@ -180,6 +178,26 @@ int kfd_process_count_vms(pid_t pid, const struct topology *topology, struct kfd
 	return ret;
 }
 
+int kfd_process_walk(pid_t pid, const char *below,
+		     int (*take)(int directory, const char *name, void *argument), void *argument)
+{
+	_cleanup_closedir_ DIR *stream = NULL;
+	_cleanup_close_ int fd = -1;
+	struct dirent *entry;
+	char path[64];
+	int ret = 0;
+
+	(void)snprintf(path, sizeof(path), PROC_KFD "/%d/%s", pid, below);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	stream = fd < 0 ? NULL : fdopendir(fd);
+	if (!stream)
+		return -errno;
+	(void)take_fd(&fd);
+	while (!ret && (entry = next_entry(stream, &ret)))
+		ret = take(dirfd(stream), entry->d_name, argument);
+	return ret;
+}
+
 static bool has_number(int directory, const char *name)
 {
 	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
@@ -193,28 +211,23 @@ static bool begins_with(const char *name, const char *prefix)
 	return !strncmp(name, prefix, strlen(prefix));
 }
 
+static int note_entry(int directory, const char *name, void *argument)
+{
+	struct kfd_sysfs *sysfs = argument;
+
+	sysfs->has_contexts |= begins_with(name, CONTEXT);
+	if (begins_with(name, KFD_PROCESS_VRAM)) {
+		sysfs->num_gpus++;
+		sysfs->has_vram |= has_number(directory, name);
+	}
+	return 0;
+}
+
 int kfd_process_read_sysfs(pid_t pid, struct kfd_sysfs *ret_sysfs)
 {
-	_cleanup_closedir_ DIR *stream = NULL;
-	_cleanup_close_ int fd = -1;
 	struct kfd_sysfs sysfs = { 0 };
-	struct dirent *entry;
-	char path[64];
-	int ret = 0;
+	int ret = kfd_process_walk(pid, ".", note_entry, &sysfs);
 
-	(void)snprintf(path, sizeof(path), PROC_KFD "/%d", pid);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	stream = fd < 0 ? NULL : fdopendir(fd);
-	if (!stream)
-		return -errno;
-	(void)take_fd(&fd);
-	while ((entry = next_entry(stream, &ret))) {
-		sysfs.has_contexts |= begins_with(entry->d_name, CONTEXT);
-		if (!begins_with(entry->d_name, VRAM))
-			continue;
-		sysfs.num_gpus++;
-		sysfs.has_vram |= has_number(dirfd(stream), entry->d_name);
-	}
 	if (!ret)
 		*ret_sysfs = sysfs;
 	return ret;

@@ -24,6 +24,16 @@ struct kfd_vms {
  * -errno: /proc cannot be read. */
 int kfd_process_count_vms(pid_t pid, const struct topology *topology, struct kfd_vms *ret_vms);
 
+/* The directory of a KFD process below PROC_KFD has a file vram_ID for each GPU that the process
+ * sees, with the VRAM of its BOs in bytes (kfd_procfs_add_sysfs_files() in the kernel's
+ * kfd_process.c). */
+#define KFD_PROCESS_VRAM "vram_"
+
+/* Calls @take for each entry of that directory, or of directory @below in it, until @take fails.
+ * -ENOENT: sysfs does not know process @pid, or there is no such directory. */
+int kfd_process_walk(pid_t pid, const char *below,
+		     int (*take)(int directory, const char *name, void *argument), void *argument);
+
 /* What sysfs says of a process. */
 struct kfd_sysfs {
 	/* The GPUs that KFD lets it see. */
