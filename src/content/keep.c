@@ -56,7 +56,10 @@ struct keep {
 	pthread_cond_t given, queued;
 	struct keep_part *free;
 	struct keep_part *first, **last;
-	bool gpus_closed, lost, ends;
+	bool gpus_closed, ends;
+	/* The error after which the memory is lost, or 0. */
+	int lost;
+	const char *lost_action;
 };
 
 static unsigned int count_threads(void)
@@ -306,12 +309,26 @@ void keep_give(struct keep *keep, struct keep_part *part)
 	(void)pthread_mutex_unlock(&keep->lock);
 }
 
-void keep_lose(struct keep *keep)
+void keep_lose(struct keep *keep, int ret, const char *action)
 {
 	(void)pthread_mutex_lock(&keep->lock);
-	keep->lost = true;
+	if (!keep->lost) {
+		keep->lost = ret;
+		keep->lost_action = action;
+	}
 	(void)pthread_cond_broadcast(&keep->given);
 	(void)pthread_mutex_unlock(&keep->lock);
+}
+
+int keep_lost_by(struct keep *keep, const char **ret_action)
+{
+	int ret;
+
+	(void)pthread_mutex_lock(&keep->lock);
+	ret = keep->lost;
+	*ret_action = keep->lost_action;
+	(void)pthread_mutex_unlock(&keep->lock);
+	return ret;
 }
 
 void keep_write(struct keep *keep, struct keep_part *part, void (*write)(struct keep_part *part))

@@ -33,8 +33,11 @@ struct keep_part *keep_take(struct keep *keep, bool (*is_wanted)(void *argument)
 void keep_wake(struct keep *keep);
 /* Gives a part back, to which no copy is in progress. */
 void keep_give(struct keep *keep, struct keep_part *part);
-/* A copy to the part has failed, and may still be in progress. No copy can begin any more. */
-void keep_lose(struct keep *keep);
+/* A copy to a part has failed with @ret in @action, and may still be in progress. No copy can begin
+ * any more. */
+void keep_lose(struct keep *keep, int ret, const char *action);
+/* The error of the first keep_lose(), or 0. It may be of another GPU or process. */
+int keep_lost_by(struct keep *keep, const char **ret_action);
 /* A thread of the keep calls @write, and then gives the part back. Parts are written in the order
  * of these calls, several at the same time. */
 void keep_write(struct keep *keep, struct keep_part *part, void (*write)(struct keep_part *part));

@@ -41,6 +41,7 @@ int steps_copy(struct slot_thread *thread, enum sdma_direction direction)
 	struct transfer *transfer = thread->transfer;
 	const struct range *range = &thread->range;
 	double begin = now_seconds();
+	const char *action;
 	int ret;
 
 	if (!range->num_pieces)
@@ -50,14 +51,12 @@ int steps_copy(struct slot_thread *thread, enum sdma_direction direction)
 		return steps_fail(transfer, ret, "start a copy", steps_first_bo(thread));
 	ret = sdma_wait(transfer->gpu, thread->slot, transfer->plan->settings->copy_timeout_s);
 	thread->copy_s += now_seconds() - begin;
-	if (ret < 0)
-		(void)steps_fail(transfer, ret,
-				 ret == -ETIME ? "a copy does not finish" : "wait for a copy",
-				 steps_first_bo(thread));
-	/* This wakes threads, which end with an error of their own. The run reports its first. */
+	if (!ret)
+		return 0;
+	action = ret == -ETIME ? "a copy does not finish" : "wait for a copy";
 	if (thread->part && sdma_is_busy(transfer->gpu, thread->slot))
-		keep_lose(transfer->keep);
-	return ret;
+		keep_lose(transfer->keep, ret, action);
+	return steps_fail(transfer, ret, action, steps_first_bo(thread));
 }
 
 void steps_add_checksums_of(struct slot_thread *thread, const char *contents, uint64_t from,

@@ -166,6 +166,14 @@ static bool wants_part(void *argument)
 	return ranges_are_left(argument);
 }
 
+static void report_lost(struct transfer *transfer)
+{
+	const char *action;
+	int ret = keep_lost_by(transfer->keep, &action);
+
+	(void)steps_fail(transfer, ret, action, 0);
+}
+
 /* The part comes before the range: all parts may be taken, and the ranges in them are written in
  * order. */
 static bool take_range(struct slot_thread *thread)
@@ -175,8 +183,7 @@ static bool take_range(struct slot_thread *thread)
 	if (transfer->keep && !thread->part) {
 		thread->part = keep_take(transfer->keep, wants_part, &transfer->ranges);
 		if (!thread->part && ranges_are_left(&transfer->ranges))
-			(void)steps_fail(transfer, -ECANCELED, "a copy of another GPU has failed",
-					 0);
+			report_lost(transfer);
 		if (!thread->part)
 			return false;
 		sdma_set_memory(
