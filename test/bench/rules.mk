@@ -17,9 +17,9 @@ $(BUILD)/bench/stub/libcuda.so.1: test/bench/stub_cuda.c
 
 bench: native $(BENCH_BIN)
 	@BUILD=$(BUILD) test/bench/run
-	@BUILD=$(BUILD) test/bench/parallel restore
-	@BUILD=$(BUILD) test/bench/parallel dump
-	@BUILD=$(BUILD) test/bench/sharing
+	$(if $(BENCH),,@BUILD=$(BUILD) test/bench/parallel restore)
+	$(if $(BENCH),,@BUILD=$(BUILD) test/bench/parallel dump)
+	$(if $(BENCH),,@BUILD=$(BUILD) test/bench/sharing)
 
 bench-smoke: sim $(BENCH_BIN) $(BUILD)/bench/stub/libcuda.so.1
 	@BUILD=$(BUILD) test/bench/smoke

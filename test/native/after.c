@@ -125,7 +125,7 @@ static bool has_state_image(int image_dir)
 /* No queue of the tasks is stopped. */
 static bool run(void)
 {
-	char state[2048];
+	char state[16384];
 
 	return simulator_read("processes", state, sizeof(state)) >= 0 &&
 	       !strstr(state, " evicted=1 ") && !strstr(state, " paused=1 ");

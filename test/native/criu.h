@@ -14,7 +14,7 @@
 
 /* The pid that the first task sees, at the dump as at the restore; those of others follow. */
 #define CRIU_TASK_PID  100
-#define CRIU_TASKS_MAX 8
+#define CRIU_TASKS_MAX 64
 
 /* CRIU's own descriptors lie above those of the task. */
 #define CRIU_LOWEST_FD 200

@@ -250,7 +250,7 @@ static bool has_left(const struct process_state *before)
 /* All processes run again as before: no paused process stays paused. */
 static int judge_processes(void)
 {
-	char state[2048], *line, *rest = state;
+	char state[16384], *line, *rest = state;
 	int ret = simulator_read("processes", state, sizeof(state));
 
 	while (ret >= 0 && (line = strsep(&rest, "\n")) && *line) {
@@ -265,7 +265,7 @@ static int judge_processes(void)
 /* The queues of all processes with GPU state are stopped, and stay so. */
 static bool are_stopped(void)
 {
-	char state[2048], *line, *rest = state;
+	char state[16384], *line, *rest = state;
 	bool stopped = false;
 
 	if (simulator_read("processes", state, sizeof(state)) < 0)
@@ -290,7 +290,7 @@ static int judge_dumped(const struct arguments *arguments, int ret)
 
 static bool has_objects(void)
 {
-	char objects[4096], *line, *rest = objects;
+	char objects[16384], *line, *rest = objects;
 	bool found = false;
 
 	if (simulator_read("objects", objects, sizeof(objects)) < 0)
@@ -311,7 +311,7 @@ static void await_guard(void)
 /* After the process's GPU state is gone, no object may be left and no violation may be counted. */
 static int judge_simulator(const struct process_state *before, bool has_guard)
 {
-	char violations[4096], objects[4096];
+	char violations[4096], objects[16384];
 	char *line, *rest = objects;
 	bool clean;
 
@@ -352,7 +352,7 @@ static void read_objects(char *objects, size_t size)
 /* Dumps with a separate CRIU, which must leave the tasks unchanged. */
 static int dump_once(const struct arguments *arguments, const struct tasks *tasks)
 {
-	char before[4096], after[4096];
+	char before[16384], after[16384];
 	struct process_state state = process_state();
 	struct measure begin;
 	struct criu *criu;

@@ -11,14 +11,14 @@
 
 /* Addresses that sanitizers of all kinds leave free. */
 #define FIRST_ADDRESS 0x7e9000000000ull
-#define TASK_ROOM     (64ull << 30)
+#define TASK_ROOM     (16ull << 30)
 #define GAP           (2ull << 20)
 
 #define ITEM_MAX    128
 #define COUNT_MAX   1000000u
 #define GOLDEN      0x9e3779b97f4a7c15ull
 #define DEFAULT_MAP 16u
-#define TASKS_MAX   8u
+#define TASKS_MAX   64u
 
 /* Buffer counts and sizes per GPU, taken from real programs. */
 static const struct {

@@ -30,7 +30,7 @@
  *	count=N/M	multiplies counts, which stay at least one
  *	zero=PERCENT	this much of the end of each buffer is never written
  *	events=N	signal events
- *	tasks=N		processes, up to 8, each with all of this
+ *	tasks=N		processes, up to 64, each with all of this
  *	xnack=1		the process has XNACK on
  *	kfds=N		how often /dev/kfd is open, up to 4
  *	seed=N		another seed for the contents

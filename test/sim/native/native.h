@@ -15,7 +15,7 @@
 
 #define NATIVE_DRM_MAJOR 226u
 #define NATIVE_BUCKETS   65536u
-#define NATIVE_TASKS     9u
+#define NATIVE_TASKS     65u
 /* Attributes of a buffer's memory: gpu_id, domains, poisoned, kfd_flags, mmap offset. */
 #define NATIVE_BO_NAME "amdgpu_sim.bo.%x.%u.%u.%x.%llx"
 
