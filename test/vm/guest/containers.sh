@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Steps of the scenarios with containers: a bundle for runc, an image for podman, a job in a container,
+# Steps of the scenarios with containers: a bundle for runc, an image for podman and docker, a job in a container,
 # and its end. They come on top of lib.sh's steps; the commands a user types are in the scenarios.
 
 # What runc prints on standard error goes to runc.log. $without: a command that takes something away from it.
@@ -144,6 +144,46 @@ podman_job() {
 
 podman_log() { ls -t /scratch/podman/overlay-containers/*/userdata/"$1".log | head -n 1; }
 
+# --- docker -----------------------------------------------------------------------------------
+
+docker() { bounded command docker "$@"; }
+
+# daemon NAME WORDS CMD...: starts a daemon, which has said these words when this returns.
+daemon() {
+	start "$1.log" "${@:3}"
+	wait_line "$1.log.err" "$2"
+}
+
+# docker_daemon [KEY=VALUE...]: containerd and docker as Debian starts them, and the image gpu:1, made once a machine.
+# Networks of docker's own cost time, and CRIU does not save them.
+docker_daemon() {
+	job_log
+	mkdir -p /etc/docker
+	rm -f /run/docker.pid # of a killed daemon, whose number another process may have now
+	jq -n '{ bridge: "none", iptables: false, ip6tables: false, experimental: true } + $ARGS.named' "$@" > /etc/docker/daemon.json
+	daemon containerd 'containerd successfully booted' containerd
+	daemon dockerd 'API listen on' dockerd --containerd=/run/containerd/containerd.sock
+	command docker image inspect gpu:1 > /dev/null 2>&1 || tar -C /scratch/rootfs -c . | command docker import - gpu:1
+}
+
+# The checkpoint has ended the job, and docker has noticed it. Before, `docker start` takes the job for one that runs.
+docker_stopped() {
+	stopped
+	docker wait job
+}
+
+# docker_restored ARG... CONTAINER: as `docker start` does it. docker cannot upload a checkpoint as long as containerd has
+# the copy that the checkpoint left. containerd deletes the copy later.
+docker_restored() {
+	until_true docker_started "$@"
+	returned docker "${@:$#}"
+}
+docker_started() {
+	docker start "$@" 2> said.txt && return
+	grep -q 'upload checkpoint.*already exists' said.txt || fail "restore failed: $(cat said.txt)"
+	return 1
+}
+
 crun_checkpoints() { [ "$criu_version" != 3.17.1 ] || skip "the crun of this Debian is built without CRIU"; }
 
 # --- the job ----------------------------------------------------------------------------------
@@ -153,7 +193,9 @@ runc_pid() { pid=$(command runc state "$1" | jq .pid); }
 # podman takes seconds to say it: the newest container's is in a file.
 podman_pid() { pid=$(cat "$(ls -t /run/podman/overlay-containers/*/userdata/pidfile | head -n 1)"); }
 
-# ready runc|podman NAME [ARG...]: the job, which has these arguments, is ready; sets $pid, and $before.
+docker_pid() { pid=$(command docker inspect -f '{{.State.Pid}}' "$1"); }
+
+# ready runc|podman|docker NAME [ARG...]: the job, which has these arguments, is ready; sets $pid, and $before.
 ready() {
 	"$1_pid" "$2"
 	started+=("$pid")
@@ -173,7 +215,7 @@ stopped() {
 	no_violation
 }
 
-# returned runc|podman NAME: the restored job has what it had, its queues run, and it verifies every byte.
+# returned runc|podman|docker NAME: the restored job has what it had, its queues run, and it verifies every byte.
 returned() {
 	"$1_pid" "$2"
 	started+=("$pid")
@@ -213,6 +255,7 @@ remove_containers() {
 		command runc delete -f "$name" || true
 	done
 	[ ! -d /scratch/podman/overlay-containers ] || command podman rm -f -a -t 0 || true
+	! pidof -q dockerd || command docker ps -aq | xargs -r docker rm -f || true
 }
 
 # Run after every scenario with containers that came to its end.

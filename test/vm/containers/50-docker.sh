@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Jobs in containers of docker, whose daemon has the experimental features. docker runs runc by way of containerd.
+
+# The options are those that AMD's documents give.
+scenario_container_docker() {
+	machine one
+	docker_daemon
+	docker run -d --name job --network host --device /dev/kfd --device /dev/dri --group-add video \
+		--security-opt seccomp=unconfined -v "$work/log:/log" gpu:1 /job
+	ready docker job
+	docker checkpoint create job one
+	docker_stopped
+	docker_restored --checkpoint one job
+	finish
+}
