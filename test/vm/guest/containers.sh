@@ -184,6 +184,41 @@ docker_started() {
 	return 1
 }
 
+# --- containerd -------------------------------------------------------------------------------
+
+ctr() { bounded command ctr "$@"; }
+
+# containerd alone, and the image gpu:1, made once a machine.
+containerd_daemon() {
+	job_log
+	daemon containerd 'containerd successfully booted' containerd
+	[ -n "$(command ctr images ls -q name==docker.io/library/gpu:1)" ] || docker_archive | command ctr images import -
+}
+
+# Prints an archive of the image as `docker save` makes it.
+docker_archive() {
+	mkdir image
+	tar -C /scratch/rootfs -cf image/layer.tar .
+	jq -n '{ architecture: "amd64", os: "linux", config: {}, rootfs: { type: "layers", diff_ids: ["sha256:" + $sum] } }' \
+		--arg sum "$(sha256sum < image/layer.tar | cut -d ' ' -f 1)" > image/config.json
+	echo '[{ "Config": "config.json", "RepoTags": ["gpu:1"], "Layers": ["layer.tar"] }]' > image/manifest.json
+	tar -C image -c .
+}
+
+# containerd_job ARG...: a job with these devices, ready.
+containerd_job() {
+	containerd_daemon
+	ctr run -d --null-io --device /dev/kfd "$@" --mount "type=bind,src=$work/log,dst=/log,options=rbind:rw" \
+		docker.io/library/gpu:1 job /job
+	ready containerd job
+}
+
+# Removes the container, whose job has ended.
+containerd_removed() {
+	ctr task rm job || true # it says the exit status of the job
+	ctr containers rm job
+}
+
 crun_checkpoints() { [ "$criu_version" != 3.17.1 ] || skip "the crun of this Debian is built without CRIU"; }
 
 # --- the job ----------------------------------------------------------------------------------
@@ -194,8 +229,9 @@ runc_pid() { pid=$(command runc state "$1" | jq .pid); }
 podman_pid() { pid=$(cat "$(ls -t /run/podman/overlay-containers/*/userdata/pidfile | head -n 1)"); }
 
 docker_pid() { pid=$(command docker inspect -f '{{.State.Pid}}' "$1"); }
+containerd_pid() { pid=$(command ctr task ls | awk -v name="$1" '$1 == name { print $2 }'); }
 
-# ready runc|podman|docker NAME [ARG...]: the job, which has these arguments, is ready; sets $pid, and $before.
+# ready runc|podman|docker|containerd NAME [ARG...]: the job, which has these arguments, is ready; sets $pid, and $before.
 ready() {
 	"$1_pid" "$2"
 	started+=("$pid")
@@ -215,7 +251,7 @@ stopped() {
 	no_violation
 }
 
-# returned runc|podman|docker NAME: the restored job has what it had, its queues run, and it verifies every byte.
+# returned runc|podman|docker|containerd NAME: the restored job has what it had, its queues run, and it verifies every byte.
 returned() {
 	"$1_pid" "$2"
 	started+=("$pid")
@@ -256,6 +292,10 @@ remove_containers() {
 	done
 	[ ! -d /scratch/podman/overlay-containers ] || command podman rm -f -a -t 0 || true
 	! pidof -q dockerd || command docker ps -aq | xargs -r docker rm -f || true
+	! pidof -q containerd || for name in $(command ctr containers ls -q); do
+		command ctr task rm -f "$name" || true
+		command ctr containers rm "$name"
+	done
 }
 
 # Run after every scenario with containers that came to its end.
