@@ -108,18 +108,24 @@ static void change_buffers(const struct workload *workload)
 	}
 }
 
-static bool has_state_image(int image_dir)
+static unsigned int count_images(int image_dir, const char *prefix)
 {
 	int fd = openat(image_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	bool found = false;
+	unsigned int count = 0;
 
 	while (stream && (entry = readdir(stream)))
-		found |= !strncmp(entry->d_name, "amdgpu-kfd-", strlen("amdgpu-kfd-"));
+		count += !strncmp(entry->d_name, prefix, strlen(prefix));
 	if (stream)
 		(void)closedir(stream);
-	return found;
+	return count;
+}
+
+/* Each task has one, so the images could be restored. */
+static bool have_state_images(int image_dir)
+{
+	return count_images(image_dir, "amdgpu-kfd-") >= count_images(image_dir, "core-");
 }
 
 /* No queue of the tasks is stopped. */
@@ -149,7 +155,7 @@ int after_write_statistics(int image_dir, const struct workload *workload)
 {
 	int ret;
 
-	if (has_state_image(image_dir) || !run()) {
+	if (have_state_images(image_dir) || !run()) {
 		printf("left %s\n", run() ? "state before contents" : "stopped tasks");
 		return -EIO;
 	}
@@ -161,7 +167,7 @@ int after_write_statistics(int image_dir, const struct workload *workload)
 	full_dir = -1;
 	if (workload)
 		change_buffers(workload);
-	if (!ret && !has_state_image(image_dir))
+	if (!ret && !have_state_images(image_dir))
 		ret = -ENOENT;
 	printf("behind\n");
 	return ret;
