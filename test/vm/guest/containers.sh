@@ -150,6 +150,7 @@ docker() { bounded command docker "$@"; }
 
 # daemon NAME WORDS CMD...: starts a daemon, which has said these words when this returns.
 daemon() {
+	: > "$1.log.err"
 	start "$1.log" "${@:3}"
 	wait_line "$1.log.err" "$2"
 }
