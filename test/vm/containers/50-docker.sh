@@ -14,3 +14,19 @@ scenario_container_docker() {
 	docker_restored --checkpoint one job
 	finish
 }
+
+# The original continues, and its checkpoint's name is taken. After it has ended, the checkpoint restores it.
+scenario_container_docker_leave_running() { # long
+	machine one
+	docker_job --device /dev/dri gpu:1 /job
+	docker checkpoint create --leave-running job one
+	unchanged
+	! docker checkpoint create job one 2> said.txt || fail "docker replaced a checkpoint"
+	has_line said.txt 'checkpoint with name one already exists'
+	unchanged
+	finish
+	nothing_left
+	docker wait job
+	docker_restored --checkpoint one job
+	finish
+}

@@ -167,6 +167,13 @@ docker_daemon() {
 	command docker image inspect gpu:1 > /dev/null 2>&1 || tar -C /scratch/rootfs -c . | command docker import - gpu:1
 }
 
+# docker_job ARG... IMAGE COMMAND...: runs the job, ready. docker 28 cannot restore a container with a network of its own.
+docker_job() {
+	docker_daemon
+	docker run -d --name job --network host --device /dev/kfd -v "$work/log:/log" "$@"
+	ready docker job "$@"
+}
+
 # The checkpoint has ended the job, and docker has noticed it. Before, `docker start` takes the job for one that runs.
 docker_stopped() {
 	stopped
