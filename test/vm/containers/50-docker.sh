@@ -30,3 +30,22 @@ scenario_container_docker_leave_running() { # long
 	docker_restored --checkpoint one job
 	finish
 }
+
+# docker says nothing about the reason of a failed restore.
+scenario_container_docker_broken_image() { # long
+	local image
+
+	machine one
+	docker_job --device /dev/dri gpu:1 /job
+	docker_keeps_log
+	docker checkpoint create job one
+	docker_stopped
+	damage "$(docker_checkpoints job)/one"
+	! docker start --checkpoint one job || fail "this restore cannot have succeeded"
+	has_line docker.log 'Error (amdgpu_plugin): .*cannot load BO .*checksum mismatch'
+	nothing_left
+	no_violation
+	cp good "$image"
+	docker_restored --checkpoint one job
+	finish
+}

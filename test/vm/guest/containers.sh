@@ -188,9 +188,14 @@ docker_restored() {
 }
 docker_started() {
 	docker start "$@" 2> said.txt && return
-	grep -q 'upload checkpoint.*already exists' said.txt || fail "restore failed: $(cat said.txt)"
+	grep -q 'upload checkpoint.*already exists' said.txt || fail "restore failed: $(cat said.txt) $(errors docker.log)"
 	return 1
 }
+
+docker_checkpoints() { echo "/var/lib/docker/containers/$(command docker inspect -f '{{.Id}}' "$1")/checkpoints"; } # CONTAINER: prints their folder
+
+# containerd deletes CRIU's log of a restore that fails, unless it is elsewhere. docker.log has that of the last dump or restore.
+docker_keeps_log() { mkdir -p /etc/criu && echo "log-file $work/docker.log" > /etc/criu/runc.conf; }
 
 # --- containerd -------------------------------------------------------------------------------
 
@@ -291,6 +296,7 @@ answers_without_gpu() {
 remove_containers() {
 	local name mount
 
+	rm -f /etc/criu/runc.conf
 	# A killed CRIU leaves its view of the cgroups mounted.
 	for mount in $(grep -o '/[^ ]*/\.criu\.[^ ]*' /proc/mounts | sort -ru); do
 		umount -l "$mount"
