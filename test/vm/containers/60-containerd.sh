@@ -19,3 +19,23 @@ scenario_container_containerd() {
 	containerd_cycle
 	finish
 }
+
+# What the kubelet asks of containerd: a checkpoint as an archive, and a pod with a container whose image is the archive.
+scenario_container_containerd_pod() { # long
+	local pod container
+
+	[[ $(containerd --version) != *' 1.'* ]] || skip "containerd 1 does not answer CheckpointContainer"
+	machine one
+	pod_daemon
+	pod one localhost:5000/gpu:1 /dev/dri/renderD128
+	ready containerd "$container"
+	cri CheckpointContainer "container_id: '$container' location: '$work/job.tar'"
+	unchanged
+	finish
+	nothing_left
+	cri StopPodSandbox "pod_sandbox_id: '$pod'"
+	cri RemovePodSandbox "pod_sandbox_id: '$pod'"
+	pod two "$work/job.tar" /dev/dri/renderD128
+	returned containerd "$container"
+	finish
+}

@@ -212,7 +212,7 @@ containerd_daemon() {
 docker_archive() {
 	mkdir image
 	tar -C /scratch/rootfs -cf image/layer.tar .
-	jq -n '{ architecture: "amd64", os: "linux", config: {}, rootfs: { type: "layers", diff_ids: ["sha256:" + $sum] } }' \
+	jq -n '{ architecture: "amd64", os: "linux", config: { Cmd: ["/bin/busybox", "sleep", "inf"] }, rootfs: { type: "layers", diff_ids: ["sha256:" + $sum] } }' \
 		--arg sum "$(sha256sum < image/layer.tar | cut -d ' ' -f 1)" > image/config.json
 	echo '[{ "Config": "config.json", "RepoTags": ["gpu:1"], "Layers": ["layer.tar"] }]' > image/manifest.json
 	tar -C image -c .
@@ -230,6 +230,59 @@ containerd_job() {
 containerd_removed() {
 	ctr task rm job || true # it says the exit status of the job
 	ctr containers rm job
+}
+
+# --- Kubernetes' interface to containerd -------------------------------------------------------
+
+# cri CALL TEXT: makes a call as the kubelet does, by HTTP/2 with five bytes and a protobuf message. Sets $id to the only
+# field of the answer.
+cri() {
+	local size
+
+	(cd /opt/vm/guest && protoc --encode "runtime.v1.$1Request" cri.proto) <<< "$2" > request
+	size=$(printf %08x "$(stat -c %s request)")
+	{ printf '\0%b' "\x${size:0:2}\x${size:2:2}\x${size:4:2}\x${size:6:2}" && cat request; } > call
+	curl -sS -m "$limit" --http2-prior-knowledge --unix-socket /run/containerd/containerd.sock -H 'te: trailers' \
+		-H 'content-type: application/grpc' --data-binary @call -D headers.txt -o answer "http://localhost/runtime.v1.RuntimeService/$1"
+	grep -q '^grpc-status: 0' headers.txt || fail "$1: $(grep grpc-message headers.txt)"
+	id=$(tail -c +6 answer | (cd /opt/vm/guest && protoc --decode "runtime.v1.$1Response" cri.proto) | cut -d '"' -f 2)
+}
+
+# The images of a pod are in containerd's namespace of Kubernetes. containerd 2.1 asks the registry of a checkpoint's image for
+# its manifest, also when it has it. So a registry on this machine answers this question.
+pod_daemon() {
+	local digest reply=$work/registry
+
+	export CONTAINERD_NAMESPACE=k8s.io
+	containerd_daemon
+	digest=$(command ctr images ls name==docker.io/library/gpu:1 | awk 'NR == 2 { print $3 }')
+	ctr images tag docker.io/library/gpu:1 localhost:5000/gpu:1 "localhost:5000/gpu@$digest" \
+		"$(containerd config dump | sed -n "s/^ *sandbox = '\(.*\)'/\1/p")"
+	cat > "$reply" <<-EOF
+		#!/bin/sh
+		while read -r line && [ "\${line%?}" ]; do :; done
+		printf '%s\r\n' 'HTTP/1.1 200 OK' 'Content-Type: application/vnd.docker.distribution.manifest.v2+json' \
+			'Content-Length: $(command ctr content get "$digest" | wc -c)' 'Docker-Content-Digest: $digest' 'Connection: close' ''
+	EOF
+	chmod 755 "$reply"
+	start registry.log busybox nc -ll -p 5000 -e "$reply"
+}
+
+# pod NAME IMAGE NODE: starts a pod in the host's network, and a container in it. Sets $pod and $container.
+pod() {
+	local id node devices= linux='linux { security_context { namespace_options { network: 2 pid: 1 } } }' config
+
+	config="metadata { name: '$1' uid: '$1' namespace: 'default' } log_directory: '$work/pods' $linux"
+	for node in /dev/kfd "$3"; do
+		devices+=" devices { container_path: '$node' host_path: '$node' permissions: 'rwm' }"
+	done
+	cri RunPodSandbox "config { $config }"
+	pod=$id
+	cri CreateContainer "pod_sandbox_id: '$pod' sandbox_config { $config } config {
+		metadata { name: 'job' } image { image: '$2' } command: '/job' log_path: 'job.log' $devices $linux
+		mounts { container_path: '/log' host_path: '$work/log' } }"
+	container=$id
+	cri StartContainer "container_id: '$container'"
 }
 
 crun_checkpoints() { [ "$criu_version" != 3.17.1 ] || skip "the crun of this Debian is built without CRIU"; }
