@@ -49,3 +49,18 @@ scenario_container_docker_broken_image() { # long
 	docker_restored --checkpoint one job
 	finish
 }
+
+# docker gives the restored job the present nodes of /dev/dri. The /dev that CRIU restores lacks the new one.
+scenario_container_docker_other_machine() { # long
+	local any_minor=1
+
+	machine one
+	docker_job --device /dev/dri gpu:1 /job
+	docker_keeps_log
+	docker checkpoint create job one
+	docker_stopped
+	machine one-other
+	docker_restored --checkpoint one job
+	has_line docker.log "$(gpu_nodes): .*made the node"
+	finish
+}
