@@ -64,3 +64,33 @@ scenario_container_docker_other_machine() { # long
 	has_line docker.log "$(gpu_nodes): .*made the node"
 	finish
 }
+
+# docker writes to any folder, and starts from its own folder only.
+scenario_container_docker_checkpoint_dir() { # long
+	machine one
+	docker_job --device /dev/dri gpu:1 /job
+	docker checkpoint create --checkpoint-dir "$work/saved" job one
+	docker_stopped
+	! docker start --checkpoint one --checkpoint-dir "$work/saved" job 2> said.txt || fail "docker has learned it: correct docs/containers.md"
+	has_line said.txt 'custom checkpointdir is not supported'
+	cp -r saved/one "$(docker_checkpoints job)/"
+	docker_restored --checkpoint one job
+	finish
+}
+
+# docker 28 needs the namespace of the network before CRIU has restored it. Another container can have the job.
+scenario_container_docker_other_network() { # long
+	machine one
+	docker_daemon
+	docker run -d --name job --network none --device /dev/kfd --device /dev/dri -v "$work/log:/log" gpu:1 /job
+	ready docker job
+	docker checkpoint create job one
+	docker_stopped
+	! docker start --checkpoint one job 2> said.txt || fail "docker has learned it: correct README.md and docs/containers.md"
+	has_line said.txt 'bind-mount /proc/0/ns/net'
+	nothing_left
+	docker create --name other --network host --device /dev/kfd --device /dev/dri -v "$work/log:/log" gpu:1 /job
+	cp -r "$(docker_checkpoints job)/one" "$(docker_checkpoints other)/"
+	docker_restored --checkpoint one other
+	finish
+}
