@@ -20,6 +20,16 @@ scenario_container_containerd() {
 	finish
 }
 
+scenario_container_containerd_gpu_5_of_8() { # long
+	machine eight
+	containerd_job --device /dev/dri/renderD133
+	sees_gpus 1
+	containerd_cycle
+	sees_gpus 1
+	no_program
+	finish
+}
+
 # What the kubelet asks of containerd: a checkpoint as an archive, and a pod with a container whose image is the archive.
 scenario_container_containerd_pod() { # long
 	local pod container
