@@ -103,6 +103,23 @@ scenario_container_docker_other_machine() { # long
 	finish
 }
 
+# A job that was given one node by name. On the other machine that node is another driver's.
+scenario_container_docker_wrong_node() { # long
+	machine one
+	docker_job --device /dev/dri/renderD128 gpu:1 /job
+	docker_keeps_log
+	docker checkpoint create job one
+	docker_stopped
+	machine one-other
+	! docker start --checkpoint one job || fail "restored onto a forbidden GPU"
+	has_line docker.log 'the image has 1 GPUs, but the task can use 0'
+	nothing_left
+	no_violation
+	machine one
+	docker_restored --checkpoint one job
+	finish
+}
+
 # A refused job continues, and docker names the log that has the reason.
 scenario_container_docker_refused() { # long
 	local log
