@@ -367,6 +367,13 @@ int pci_slot_parse(const char *text, struct pci_slot *ret_slot)
 	return 0;
 }
 
+uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
+{
+	if (value < least)
+		return least;
+	return value > most ? most : value;
+}
+
 double now_seconds(void)
 {
 	struct timespec now;

@@ -119,6 +119,10 @@ const char *pci_slot_print(struct pci_slot slot, char text[PCI_SLOT_TEXT]);
  * something else. */
 int pci_slot_parse(const char *text, struct pci_slot *ret_slot);
 
+/* The number in @least..@most that is next to @value. If @least is above @most: @least for a value
+ * below it, otherwise @most. */
+uint64_t clamp(uint64_t value, uint64_t least, uint64_t most);
+
 /* Seconds on the monotonic clock. */
 double now_seconds(void);
 

@@ -188,9 +188,8 @@ static int map_parts(struct keep *keep, uint64_t bytes)
 {
 	size_t part = bytes / PARTS_WANTED / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
 
-	part = part < PART_MIN ? PART_MIN : part > PART_MAX ? PART_MAX : part;
 	/* The kernel registers whole pages of its own size. */
-	part = staging_round_up(part);
+	part = staging_round_up(clamp(part, PART_MIN, PART_MAX));
 	keep->part_size = part;
 	keep->num_parts = bytes / part;
 	if (!keep->num_parts)

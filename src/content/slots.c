@@ -20,13 +20,6 @@
 #define THREADS_PER_PROCESSOR 2u
 #define THREADS_WANTED        8u
 
-static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
-{
-	if (value < least)
-		return least;
-	return value > most ? most : value;
-}
-
 /* The most slots of a transfer. */
 static uint64_t count_most(size_t num_transfers)
 {

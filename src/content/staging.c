@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "amdgpu_plugin_util.h"
 #include "content/sdma.h"
 #include "kernel/free_memory.h"
 
@@ -28,10 +29,7 @@ uint64_t staging_choose(void)
 	little = bytes / SHARE_OF_LITTLE;
 	if (little < STAGING_WANTED)
 		return little;
-	bytes /= SHARE_OF_MUCH;
-	if (bytes < STAGING_WANTED)
-		return STAGING_WANTED;
-	return bytes < STAGING_MAX ? bytes : STAGING_MAX;
+	return clamp(bytes / SHARE_OF_MUCH, STAGING_WANTED, STAGING_MAX);
 }
 
 size_t staging_round_up(size_t size)
