@@ -3,7 +3,6 @@
  * process that has lost capabilities from its bounding set. It drops them again, also those that
  * the restoring CRIU does not have, and only passes over an error if the process may gain no
  * privileges. */
-#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -12,6 +11,7 @@
 #include "amdgpu_plugin_util.h"
 #include "check.h"
 #include "criu/log.h"
+#include "kernel/proc.h"
 
 #define LAST_CAP "/proc/sys/kernel/cap_last_cap"
 
@@ -38,19 +38,12 @@ static uint64_t all_capabilities(void)
 
 static bool is_restorable(pid_t pid, uint64_t all)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	uint64_t bounding = all;
-	unsigned int no_new_privs = 0;
-	char path[64], line[256];
+	uint64_t bounding;
+	bool no_new_privs;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
-		if (sscanf(line, "CapBnd: %" SCNx64, &bounding) != 1)
-			(void)sscanf(line, "NoNewPrivs: %u", &no_new_privs);
-	}
-	return no_new_privs || !(all & ~bounding);
+	/* A process that has ended needs no restore. */
+	return proc_find_rights(pid, &bounding, &no_new_privs) < 0 || no_new_privs ||
+	       !(all & ~bounding);
 }
 
 void check_rights(const struct pid_list *tree)

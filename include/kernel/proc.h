@@ -17,6 +17,10 @@ int proc_find_tracee(pid_t vpid, pid_t *ret_pid);
 /* The pid of process @pid in the process's own pid namespace. -ESRCH: there is no such process. */
 int proc_vpid(pid_t pid, pid_t *ret_vpid);
 
+/* The capabilities in the bounding set of process @pid, a bit each, and whether it may gain no
+ * privileges. -ESRCH: there is no such process. */
+int proc_find_rights(pid_t pid, uint64_t *ret_bounding, bool *ret_no_new_privs);
+
 /* The inode of the pid namespace of this process, or 0 if /proc does not show it. */
 ino_t proc_pid_namespace(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads the parents, tracers, vpids and mappings of processes from /proc. */
+/* Reads the parents, tracers, vpids, rights and mappings of processes from /proc. */
 #include "kernel/proc.h"
 
 #include <dirent.h>
@@ -28,6 +28,9 @@ struct status {
 	uint64_t pending;
 	uint64_t ignored;
 	uint64_t caught;
+	/* Capabilities of the bounding set. */
+	uint64_t bounding;
+	bool no_new_privs;
 };
 
 /* Opens /proc/@pid/@name. -ESRCH: the process has ended. */
@@ -61,6 +64,10 @@ static void parse_status(const char *line, struct status *status)
 		status->ignored = mask;
 	else if (!strncmp(line, "SigCgt:", 7))
 		status->caught = mask;
+	else if (!strncmp(line, "CapBnd:", 7))
+		status->bounding = mask;
+	else if (!strncmp(line, "NoNewPrivs:", 11))
+		status->no_new_privs = mask;
 }
 
 static int read_status(pid_t pid, struct status *ret_status)
@@ -90,6 +97,18 @@ int proc_vpid(pid_t pid, pid_t *ret_vpid)
 	if (!ret)
 		*ret_vpid = status.vpid;
 	return ret;
+}
+
+int proc_find_rights(pid_t pid, uint64_t *ret_bounding, bool *ret_no_new_privs)
+{
+	struct status status = { 0 };
+	int ret = read_status(pid, &status);
+
+	if (ret < 0)
+		return ret;
+	*ret_bounding = status.bounding;
+	*ret_no_new_privs = status.no_new_privs;
+	return 0;
 }
 
 ino_t proc_pid_namespace(void)
