@@ -200,7 +200,8 @@ static int handle(struct handoff *handoff, struct handoff_task *task, const stru
 	}
 }
 
-/* The place of the task in the list, which has NULL if there is none. */
+/* The pointer in the list that points to the task. If the task is not in the list: the pointer at
+ * the end of the list, which is NULL. */
 static struct handoff_task **find_task(struct handoff *handoff, pid_t pid)
 {
 	struct handoff_task **at = &handoff->tasks;
