@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The native front end of the simulator, and a CRIU that loads the plugin there (test/native).
 CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 3.18 3.19 4.0 4.1.1 4.2.1 4.3)
-NATIVE_PARTS := $(filter-out test/native/before.c test/native/criu_version.c test/native/pidfd.c test/native/test_%,$(wildcard test/native/*.c)) \
+NATIVE_PARTS := $(filter-out test/native/before.c test/native/criu_version.c test/native/test_%,$(wildcard test/native/*.c)) \
 		$(addprefix test/lib/,criu_stub.c streamer.c raw_kfd.c raw_gem.c raw_aql.c)
 
 $(NATIVE)/criu-3.17.1.so: VERSION_FLAGS := -DHOOKS=10
@@ -17,14 +17,6 @@ SIM_TESTS := $(patsubst test/native/%.c,$(NATIVE)/%,$(wildcard test/native/test_
 $(CRIUS): test/native/criu_version.c test/native/criu_exports.h test/lib/criu_symbols.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) $(CFLAGS) $(VERSION_FLAGS) -Itest/lib -shared -o $@ $<
-
-# For valgrind.
-$(NATIVE)/pidfd.so: test/native/pidfd.c $(NATIVE)/pidfd-helper
-	$(CC) $(FLAGS) $(CFLAGS) -shared -o $@ $< -ldl
-
-$(NATIVE)/pidfd-helper: test/native/pidfd.c
-	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(CFLAGS) -DHELPER -o $@ $<
 
 # The kernel's header wants drm/drm.h, which libdrm has elsewhere.
 KERNEL_DRM = $(patsubst -I%,%,$(lastword $(DRM_CFLAGS)))
@@ -68,11 +60,10 @@ sim:
 
 native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/before $(SIM_TESTS) $(NATIVE)/contract $(CRIUS)
 native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(SIM_TESTS) $(NATIVE)/contract $(CRIUS)
-native-valgrind: native-linked $(NATIVE)/pidfd.so
 
 # Stock ROCm programs with dumps and restores on the true drivers; the first run builds roots with ROCm.
 check-rocm:
 	@test/setup
 	@test/vm/run -R -k 6.1 -k 6.12 -k 7.2
 
-.PHONY: check-rocm sim native native-linked native-valgrind
+.PHONY: check-rocm sim native native-linked
