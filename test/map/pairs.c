@@ -6,15 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-double pair_seconds(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 struct map_options pair_options(void)
 {
@@ -26,7 +17,8 @@ struct map_options pair_options(void)
 	return options;
 }
 
-bool pair_parse_switches(struct map_options *options, const char *environment)
+/* Turns off the checks in @environment ("NAME=0 NAME=0"). False: a name is unknown. */
+static bool parse_switches(struct map_options *options, const char *environment)
 {
 	while (*environment) {
 		size_t length = strcspn(environment, " ");
@@ -81,7 +73,7 @@ static int take_line(const char *directory, char *line, void (*take)(struct pair
 	struct pair pair = { .options = pair_options() };
 	int ret = split(line, &pair);
 
-	if (ret < 0 || !pair_parse_switches(&pair.options, pair.columns[PAIR_ENVIRONMENT])) {
+	if (ret < 0 || !parse_switches(&pair.options, pair.columns[PAIR_ENVIRONMENT])) {
 		fprintf(stderr, "pairs.tsv: cannot parse \"%s\"\n", line);
 		return -EINVAL;
 	}
@@ -167,14 +159,10 @@ static const char *device_map_reason(const struct gpu_map *map)
 void pair_reason(const struct gpu_map *map, char *text, size_t size)
 {
 	static const char *const reasons[] = {
-		[REASON_NONE] = "",
-		[REASON_TOO_MANY] = "too-many",
-		[REASON_COUNT] = "count",
-		[REASON_COUNT_FITTING] = "count",
-		[REASON_SHARING] = "sharing",
-		[REASON_LINKS] = "links",
-		[REASON_NUMA] = "numa",
-		[REASON_UNDECIDED] = "undecided",
+		[REASON_NONE] = "",           [REASON_TOO_MANY] = "too-many",
+		[REASON_COUNT] = "count",     [REASON_COUNT_FITTING] = "count",
+		[REASON_SHARING] = "sharing", [REASON_LINKS] = "links",
+		[REASON_NUMA] = "numa",       [REASON_UNDECIDED] = "undecided",
 	};
 
 	switch (map->reason) {
@@ -208,11 +196,9 @@ int pair_explain(const struct topology *source, const struct topology *destinati
 void pair_answer(const struct pair *pair, struct answer *ret_answer)
 {
 	struct answer answer = { .outcome = "error" };
-	double start = pair_seconds();
 	struct gpu_map map;
 
 	if (map_decide(&pair->source, &pair->destination, &pair->options, &map) == 0) {
-		answer.seconds = pair_seconds() - start;
 		answer.outcome = pair_outcome(map.outcome);
 		answer.attempts = map.attempts;
 		list_map(pair, &map, &answer);

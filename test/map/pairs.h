@@ -38,7 +38,6 @@ struct answer {
 	char mapping[4096];
 	char reason[PAIR_REASON_MAX];
 	uint64_t attempts;
-	double seconds;
 	bool agrees;
 };
 
@@ -60,12 +59,7 @@ int pair_explain(const struct topology *source, const struct topology *destinati
 /* Maps the pair, and compares the answer with the file. */
 void pair_answer(const struct pair *pair, struct answer *ret_answer);
 
-/* Processor time of this process. Wall time would measure other processes, too. */
-double pair_seconds(void);
-
 /* All checks on. */
 struct map_options pair_options(void);
-/* Turns off the checks in @environment ("NAME=0 NAME=0"). false: a name is unknown. */
-bool pair_parse_switches(struct map_options *options, const char *environment);
 
 #endif
