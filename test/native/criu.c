@@ -110,7 +110,6 @@ int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
 		criu_unload(criu);
 		return ret;
 	}
-	criu->rest_ms = setup->rest_ms;
 	criu->memory = setup->memory;
 	criu->workload = setup->workload;
 	*ret_criu = criu;
@@ -286,7 +285,6 @@ static int dump_all(struct criu *criu, const struct task *tasks, size_t num_task
 	}
 	if (!ret && criu->memory)
 		ret = dump_memory(criu->memory);
-	(void)usleep(criu->rest_ms * 1000);
 	/* The argument is the topmost process. */
 	return ret ? ret : call_for_all(criu, HOOK_DUMP_DEVICES_LATE, tasks, 1);
 }

@@ -16,7 +16,6 @@ struct criu {
 	struct criu_plugin_desc *desc;
 	unsigned int hooks; /* of this version */
 	bool takes_mapping_fd;
-	unsigned int rest_ms;
 	const char *memory;
 	const struct workload *workload;
 	double seconds[CRIU_EXIT + 1];

@@ -38,13 +38,12 @@ static int usage(void)
 {
 	(void)fprintf(
 		stderr,
-		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] [-w MS] [-a] [-o HANDLE] [-s] [-x] "
+		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] [-a] [-o HANDLE] [-s] [-x] "
 		"dump|restore DIR WORKLOAD\n"
 		"  -c  the CRIU to be: 3.17.1, 3.18, 3.19, 4.0, 4.1.1, 4.2.1 or 4.3 (default)\n"
 		"  -k  written to the simulator at the start; -f: before the plugin's first hook\n"
 		"  -m  a file: on restore the task reads all of it into its memory, as CRIU does with its own images;\n"
 		"      a dump writes all of it to its images, as CRIU does with the memory of tasks\n"
-		"  -w  so long CRIU takes at a dump for what is not the plugin's\n"
 		"  -a  a dump that fails is made again, by another CRIU of the same process: that must succeed\n"
 		"  -o  during a restore a process with the first task's pid has KFD state, and a buffer of that handle, or none\n"
 		"  -s  images are streams\n"
@@ -72,15 +71,13 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	int option;
 
 	set_defaults(arguments);
-	while ((option = getopt(argc, argv, "+c:p:v:k:f:m:w:o:asx")) >= 0) {
+	while ((option = getopt(argc, argv, "+c:p:v:k:f:m:o:asx")) >= 0) {
 		if (option == 'c')
 			arguments->setup.version = optarg;
 		else if (option == 'p')
 			arguments->setup.plugin = optarg;
 		else if (option == 'v')
 			arguments->setup.log_level = atoi(optarg);
-		else if (option == 'w')
-			arguments->setup.rest_ms = (unsigned int)atoi(optarg);
 		else if (option == 'm')
 			arguments->memory = optarg;
 		else if (option == 's')
