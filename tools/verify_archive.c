@@ -21,6 +21,9 @@ struct verification {
 	struct verify_totals *totals;
 	double shown;
 	uint8_t *buffer;
+	/* The process of the last pages file, and its BOs. */
+	const struct tool_kfd *kfd;
+	struct contents contents;
 };
 
 static const struct tool_kfd *find_kfd(const struct tool_images *images, int id)
@@ -43,8 +46,7 @@ static void show_progress(struct verification *run, uint64_t done)
 }
 
 /* Also reads contents without a checksum: those of the next BO follow. */
-static int verify_bo(struct verification *run, const struct tool_kfd *kfd,
-		     const struct contents *contents, const struct contents_piece *bo,
+static int verify_bo(struct verification *run, const struct contents_piece *bo,
 		     struct tar_member *member)
 {
 	uint64_t sum = 0;
@@ -65,16 +67,16 @@ static int verify_bo(struct verification *run, const struct tool_kfd *kfd,
 	}
 	run->totals->num_bos++;
 	run->totals->bytes += bo->size;
-	return sum == verify_expect(contents, bo)
+	return sum == verify_expect(&run->contents, bo)
 		       ? 0
-		       : verify_report_bo(kfd->id, kfd->message, bo, -EBADMSG);
+		       : verify_report_bo(run->kfd->id, run->kfd->message, bo, -EBADMSG);
 }
 
-static int verify_pages(struct verification *run, const struct tool_kfd *kfd,
-			const struct contents *contents, const struct image_name *image,
+static int verify_pages(struct verification *run, const struct image_name *image,
 			struct tar_member *member)
 {
-	uint64_t size = image_contents_size(kfd->message, image->gpu_id), header;
+	uint64_t size = image_contents_size(run->kfd->message, image->gpu_id), header;
+	const struct contents *contents = &run->contents;
 	int ret = tar_read(member, &header, sizeof(header));
 
 	if (ret < 0)
@@ -86,22 +88,31 @@ static int verify_pages(struct verification *run, const struct tool_kfd *kfd,
 				 image->id, image->gpu_id, le64toh(header), size);
 	for (size_t i = 0; !ret && i < contents->count; i++) {
 		if (contents->pieces[i].job->gpu_id == image->gpu_id)
-			ret = verify_bo(run, kfd, contents, &contents->pieces[i], member);
+			ret = verify_bo(run, &contents->pieces[i], member);
 	}
 	return ret;
 }
 
+/* The pages files of a process follow each other in most archives. */
+static int list_bos(struct verification *run, const struct tool_kfd *kfd)
+{
+	if (run->kfd == kfd)
+		return 0;
+	contents_close(&run->contents);
+	run->kfd = kfd;
+	return contents_list(kfd, &run->contents);
+}
+
 static int take_pages(const struct image_name *image, struct tar_member *member, void *argument)
 {
-	_cleanup_(contents_close) struct contents contents = { 0 };
 	struct verification *run = argument;
 	const struct tool_kfd *kfd = find_kfd(run->images, image->id);
 	int ret;
 
 	if (!kfd || !image_contents_size(kfd->message, image->gpu_id))
 		return 0;
-	ret = contents_list(kfd, &contents);
-	return ret < 0 ? ret : verify_pages(run, kfd, &contents, image, member);
+	ret = list_bos(run, kfd);
+	return ret < 0 ? ret : verify_pages(run, image, member);
 }
 
 /* That each pages file is there, with the size that the BOs have. */
@@ -140,6 +151,7 @@ int verify_archive(const struct image_archive *archive, const struct tool_images
 	}
 	if (!ret)
 		ret = image_archive_read_pages(archive, &reader);
+	contents_close(&run.contents);
 	verify_end_progress(totals);
 	return ret;
 }
