@@ -170,9 +170,13 @@ static int add_job(struct handoff *handoff, struct handoff_task *task,
 static int add_bos(struct handoff_task *task, const struct message_bo *bos,
 		   struct message_extra *extra)
 {
-	struct content_job *job = &task->jobs[task->num_jobs - 1];
-	int ret = array_grow(&job->bos, job->num_bos + extra->num_fds, sizeof(*job->bos));
+	struct content_job *job;
+	int ret;
 
+	if (!task->num_jobs)
+		return -EPROTO;
+	job = &task->jobs[task->num_jobs - 1];
+	ret = array_grow(&job->bos, job->num_bos + extra->num_fds, sizeof(*job->bos));
 	for (size_t i = 0; !ret && i < extra->num_fds; i++)
 		ret = fd_move_up(&extra->fds[i], task->lowest_fd);
 	if (ret < 0)

@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "criu/host.h"
+#include "criu_stub.h"
 #include "restore/handoff.h"
 #include "restore/handoff_message.h"
 
@@ -200,6 +202,21 @@ TEST(wrong_contents_fail_the_task)
 	assert_int_equal(wait_for(pid), 0);
 	assert_int_equal(handoff_finish(handoff, pid), -EBADMSG);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 1 of 4");
+}
+
+TEST(bos_without_a_gpu_fail_the_task)
+{
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
+	struct message message = { 0 };
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(-handoff_message_send(host_fetch_fd(criu_stub_count_stored() - 1), &message,
+					    MESSAGE_BOS, NULL, 0));
+	assert_int_equal(handoff_listen(handoff), 0);
+	assert_int_equal(wait_for(pid), 0);
+	assert_int_equal(handoff_finish(handoff, pid), -EPROTO);
 }
 
 TEST(a_task_that_sends_nothing_fails)
