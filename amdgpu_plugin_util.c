@@ -354,10 +354,8 @@ int pci_slot_parse(const char *text, struct pci_slot *ret_slot)
 	unsigned int domain = 0, bus, device, function;
 	int end = -1;
 
-	/* NOLINTNEXTLINE(cert-err34-c): each number has at most eight digits */
 	if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4) {
 		domain = 0;
-		/* NOLINTNEXTLINE(cert-err34-c): as above */
 		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &end) != 3)
 			return -EINVAL;
 	}

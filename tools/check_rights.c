@@ -30,7 +30,6 @@ static uint64_t all_capabilities(void)
 	_cleanup_fclose_ FILE *file = fopen(LAST_CAP, "re");
 	unsigned int last;
 
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 	if (!file || fscanf(file, "%u", &last) != 1 || last > 63)
 		return 0;
 	return UINT64_MAX >> (63 - last);

@@ -35,7 +35,6 @@ static unsigned int find_release(void)
 
 	if (uname(&name) < 0 || !access(DRIVER_VERSION, F_OK))
 		return 0;
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 	(void)sscanf(name.release, "%u.%u.%u", &major, &minor, &patch);
 	return RELEASE(major, minor, patch);
 }

@@ -140,7 +140,6 @@ int dmabuf_holders_count(int fd, uint64_t *ret_count)
 	if (!file)
 		return -errno;
 	while (!count && fgets(text, sizeof(text), file)) {
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 		(void)sscanf(text, "count: %" SCNu64, &count);
 	}
 	if (ferror(file))

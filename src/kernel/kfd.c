@@ -45,7 +45,6 @@ int kfd_read_device(dev_t *ret_device)
 	ret = read_short(fd, text, sizeof(text), &length);
 	if (ret < 0)
 		return ret;
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes valid numbers */
 	if (sscanf(text, "%u:%u", &device_major, &device_minor) != 2)
 		return -EINVAL;
 	*ret_device = makedev(device_major, device_minor);

@@ -64,8 +64,7 @@ bool kfd_queue_driver_saves_waves(void)
 	_cleanup_fclose_ FILE *file = fopen(CWSR_PARAMETER, "re");
 	int enabled;
 
-	/* A kernel without the parameter saves waves.
-	 * NOLINTNEXTLINE(cert-err34-c): the kernel's number */
+	/* A kernel without the parameter saves waves. */
 	return !file || fscanf(file, "%d", &enabled) != 1 || enabled;
 }
 

@@ -25,7 +25,6 @@ int kfd_xnack_read_noretry(void)
 	_cleanup_fclose_ FILE *file = fopen(NORETRY_PARAMETER, "re");
 	int noretry;
 
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 	return file && fscanf(file, "%d", &noretry) == 1 ? noretry : KFD_XNACK_AUTO;
 }
 

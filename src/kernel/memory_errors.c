@@ -55,7 +55,6 @@ static bool read_count(int directory, const char *name, uint64_t *ret_count)
 	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
 	char text[64] = "";
 
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 &&
 	       sscanf(text, "ue: %" SCNu64, ret_count) == 1;
 }

@@ -328,7 +328,6 @@ bool proc_next_fd(DIR *stream, int *ret_number, int *ret_error)
 	do
 		entry = next_entry(stream, ret_error);
 	while (entry && entry->d_name[0] == '.');
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 	*ret_number = entry ? atoi(entry->d_name) : -1;
 	return entry;
 }
@@ -388,7 +387,6 @@ static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_m
 	struct stat stat_of;
 	char path[96];
 
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes valid numbers */
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %llu", &mapping.start,
 		   &mapping.end, &mapping.offset, &inode) != 4 ||
 	    !inode)
@@ -462,7 +460,6 @@ static int read_mapped(FILE *file, struct proc_range *next, struct proc_range *r
 	while (getline(&line, &room, file) >= 0) {
 		struct proc_range range;
 
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel writes valid numbers */
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &range.start, &range.end) != 2)
 			return -EIO;
 		if (ret_range->end && range.start != ret_range->end) {

@@ -71,7 +71,6 @@ static unsigned int read_process_pasid(pid_t pid)
 
 	(void)snprintf(path, sizeof(path), PROC_KFD "/%d/pasid", pid);
 	file = fopen(path, "re");
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 	return file && fscanf(file, "%u", &pasid) == 1 ? pasid : 0;
 }
 
@@ -86,7 +85,6 @@ static unsigned int read_file_pasid(pid_t pid, int number)
 	(void)snprintf(text, sizeof(text), "/proc/%d/fdinfo/%d", pid, number);
 	file = fopen(text, "re");
 	while (file && !pasid && fgets(text, sizeof(text), file)) {
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 		(void)sscanf(text, "pasid: %u", &pasid);
 	}
 	return pasid;

@@ -110,7 +110,6 @@ void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t 
 		errno = EACCES;
 		return MAP_FAILED;
 	}
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
 	return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
 }
 
