@@ -22,8 +22,6 @@ static const struct difference differences[] = {
 	  KEEPS_REFUSED },
 	{ "kfd_errors_are_ebadf_then_eacces_then_efault", WORLD_NATIVE, NULL, false,
 	  "every process has every capability" },
-	{ "event_wait_is_interrupted_by_a_signal", WORLD_NATIVE, NULL, false,
-	  "a signal does not wake a thread that waits" },
 	{ "memory_and_doorbell_mappings_have_device_flags", WORLD_NATIVE, NULL, false,
 	  "a mapping of the GPU is one of a file in memory" },
 };

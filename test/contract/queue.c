@@ -35,7 +35,6 @@ static int create_with(struct raw_process *process, uint32_t type, uint32_t ring
 RULE(queue_creation_refuses_what_the_contract_lists)
 {
 	struct kfd_ioctl_destroy_queue_args destroy = { .queue_id = 99 };
-	struct kfd_ioctl_update_queue_args update = { .queue_id = 99, .ring_size = 4096 };
 	struct raw_process process;
 
 	EXPECT(raw_open_acquired(&process), 0);
@@ -48,7 +47,6 @@ RULE(queue_creation_refuses_what_the_contract_lists)
 	EXPECT(create_with(&process, KFD_IOC_QUEUE_TYPE_SDMA, 32768, 100, 7),
 	       rule_kernel()->checks_rings ? -EINVAL : 0);
 	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_DESTROY_QUEUE, &destroy), -EINVAL);
-	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_UPDATE_QUEUE, &update), -EFAULT);
 }
 
 RULE(queue_ids_and_doorbells_are_as_the_contract_says)
@@ -70,45 +68,23 @@ RULE(queue_ids_and_doorbells_are_as_the_contract_says)
 	EXPECT(queue[0].id, 0);
 }
 
-RULE(queue_executes_copy_fill_write_and_fence_to_the_byte)
+RULE(queue_copies_to_the_byte)
 {
 	struct raw_process process;
 	struct raw_queue queue;
 	struct raw_bo vram, host;
-	uint64_t host_address;
 
 	EXPECT(raw_open_acquired(&process), 0);
 	EXPECT(raw_create_queue(&process, 0, &queue), 0);
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_VRAM, 65536, &vram), 0);
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 65536, &host), 0);
-	host_address = (uintptr_t)host.address;
-	const uint32_t fill[] = { 11u | 2u << 30, (uint32_t)host_address + 256,
-				  (uint32_t)(host_address >> 32), 0x7e7e7e7e, 4095 };
-	const uint32_t words[] = {
-		2u,        (uint32_t)host_address, (uint32_t)(host_address >> 32), 1, 0x01234567,
-		0x89abcdef
-	};
-	const uint32_t fence[] = { 5u, (uint32_t)host_address + 8, (uint32_t)(host_address >> 32),
-				   4711 };
-
 	memset(host.address, 0x11, 65536);
 	memset(vram.address, 0x22, 65536);
-	raw_queue_put(&queue, fill, 5);
-	raw_queue_put(&queue, words, 6);
-	raw_queue_put(&queue, fence, 4);
-	/* Only exactly these bytes. */
 	raw_queue_copy(&queue, host.address, vram.address + 4096, 8193);
 	raw_queue_ring(&queue);
 	EXPECT(raw_queue_wait(&queue), 0);
-	EXPECT(*(uint64_t *)host.address, (long long)0x89abcdef01234567ull);
-	EXPECT(((uint32_t *)host.address)[2], 4711);
-	EXPECT(host.address[255], 0x11);
-	EXPECT(host.address[256], 0x7e);
-	EXPECT(host.address[256 + 4095], 0x7e);
-	EXPECT(host.address[256 + 4096], 0x11);
 	EXPECT(vram.address[4095], 0x22);
-	EXPECT(((uint32_t *)(vram.address + 4096))[2], 4711);
-	EXPECT(vram.address[4096 + 256], 0x7e);
+	EXPECT(vram.address[4096], 0x11);
 	EXPECT(vram.address[4096 + 8192], 0x11);
 	EXPECT(vram.address[4096 + 8193], 0x22);
 }

@@ -352,7 +352,7 @@ int raw_create_queue(struct raw_process *process, int gpu, struct raw_queue *que
 	return raw_map_doorbell(process, args.doorbell_offset, queue);
 }
 
-void raw_queue_put(struct raw_queue *queue, const uint32_t *packet, unsigned int count)
+static void queue_put(struct raw_queue *queue, const uint32_t *packet, unsigned int count)
 {
 	volatile uint32_t *ring = (volatile uint32_t *)queue->ring.address;
 	uint64_t at = queue->written / 4 % (RING_BYTES / 4);
@@ -378,7 +378,7 @@ void raw_queue_add(struct raw_queue *queue, volatile uint64_t *at, uint64_t valu
 				    0,
 				    0 };
 
-	raw_queue_put(queue, packet, 8);
+	queue_put(queue, packet, 8);
 }
 
 void raw_queue_copy(struct raw_queue *queue, const void *from, void *to, uint32_t bytes)
@@ -392,7 +392,7 @@ void raw_queue_copy(struct raw_queue *queue, const void *from, void *to, uint32_
 				    (uint32_t)target,
 				    (uint32_t)(target >> 32) };
 
-	raw_queue_put(queue, packet, 7);
+	queue_put(queue, packet, 7);
 }
 
 void raw_queue_ring(struct raw_queue *queue)

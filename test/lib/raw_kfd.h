@@ -103,7 +103,6 @@ int raw_map_doorbell(struct raw_process *process, uint64_t offset, struct raw_qu
 /* Packets of a user queue, with their submission. */
 void raw_queue_add(struct raw_queue *queue, volatile uint64_t *at, uint64_t value);
 void raw_queue_copy(struct raw_queue *queue, const void *from, void *to, uint32_t bytes);
-void raw_queue_put(struct raw_queue *queue, const uint32_t *packet, unsigned int count);
 void raw_queue_ring(struct raw_queue *queue);
 /* Waits until the read pointer has arrived; -ETIME after some time. */
 int raw_queue_wait(struct raw_queue *queue);

@@ -64,15 +64,6 @@ struct kfd_ipc_import_args {
 	u32 gpu_id, flags;
 };
 
-struct sim_event_data {
-	union {
-		u8 exception[32];
-		u64 last_event_age;
-	};
-	u64 ext;
-	u32 event_id, pad;
-};
-
 #define KFD_MMAP_TYPE(type) ((u64)(type) << 62)
 #define KFD_MMAP_DOORBELL   3u
 #define KFD_MMAP_EVENTS     2u
@@ -86,6 +77,5 @@ struct sim_event_data {
 #define KFD_GPUVM_LIMIT 0x7fffffffffffull
 
 _Static_assert(sizeof(struct kfd_create_queue_args) == 96, "abi");
-_Static_assert(sizeof(struct sim_event_data) == 48, "abi");
 
 #endif

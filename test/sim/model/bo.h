@@ -13,8 +13,6 @@ enum sim_bo_kind {
 	SIM_BO_USERPTR, /* a range of an address space */
 };
 
-#define SIM_BO_METADATA_BYTES 256
-
 struct sim_bo {
 	struct sim_gpu *gpu;
 	enum sim_bo_kind kind;
@@ -28,16 +26,12 @@ struct sim_bo {
 	bool charged, charged_vram, charged_limited;
 	u32 gem_mappings;      /* mappings entered by GEM_VA, in all page tables */
 	struct sim_bo_va *vas; /* the page tables that may map it: bo_va.c */
-	struct sim_lock lock;  /* creation of pages, metadata, vas */
+	struct sim_lock lock;  /* creation of pages, vas */
 	void *background;      /* what an untouched page contains */
 
 	struct sim_mm *mm;
 	u64 user_addr;
 	bool user_readonly;
-
-	u64 metadata_flags, tiling_info;
-	u32 metadata_bytes;
-	u8 metadata[SIM_BO_METADATA_BYTES];
 };
 
 /* The front end calls these right after it has allocated a buffer and right before it releases it.
@@ -80,7 +74,6 @@ void *sim_bo_page(struct sim_bo *bo, u64 index, bool create);
 int sim_bo_read(struct sim_bo *bo, u64 offset, void *data, u64 size);
 int sim_bo_write(struct sim_bo *bo, u64 offset, const void *data, u64 size);
 int sim_bo_copy(struct sim_bo *dst, u64 dst_offset, struct sim_bo *src, u64 src_offset, u64 size);
-int sim_bo_fill(struct sim_bo *bo, u64 offset, u32 pattern, u64 size);
 /* Puts @desired where *@expected is, atomically also against CPUs: 4 or 8 bytes, aligned.
  * *@expected becomes what was there. */
 int sim_bo_exchange(struct sim_bo *bo, u64 offset, u32 bytes, u64 *expected, u64 desired);

@@ -263,23 +263,6 @@ static int list_destroy(struct sim_render *render, u32 id)
 	return list ? 0 : -ENOENT;
 }
 
-static int list_update(struct sim_render *render, const struct sim_bo_list_in *in)
-{
-	struct sim_bo_list *list, *old;
-	int ret;
-
-	ret = sim_bo_list_new(render, in, &list);
-	if (ret < 0)
-		return ret;
-	sim_lock(&render->lock);
-	old = sim_ids_remove(&render->bo_lists, in->list_handle);
-	if (old)
-		ret = sim_ids_add_at(&render->bo_lists, list, in->list_handle);
-	sim_unlock(&render->lock);
-	sim_bo_list_put(render, old ? old : list);
-	return old ? ret : -ENOENT;
-}
-
 int sim_cs_bo_list(struct sim_render *render, union drm_amdgpu_bo_list *args)
 {
 	struct sim_bo_list_in in;
@@ -295,9 +278,6 @@ int sim_cs_bo_list(struct sim_render *render, union drm_amdgpu_bo_list *args)
 	case 1:
 		ret = list_destroy(render, id);
 		id = 0;
-		break;
-	case 2:
-		ret = list_update(render, &in);
 		break;
 	default:
 		return -EINVAL;

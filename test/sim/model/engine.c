@@ -120,8 +120,7 @@ static int fetch_head(const struct sim_queue *queue, const struct sim_client *cl
 			       min(ret_head->available, SIM_SDMA_HEAD_DWORDS) * 4);
 }
 
-/* Runs one packet completely: its effects, the read pointer, then its interrupt. 1: done, 0: it
- * must wait. */
+/* Runs one packet completely: its effects, then the read pointer. */
 static int run_packet(struct sim_queue *queue, const struct sim_client *client, u64 *bytes)
 {
 	struct sim_process *process = queue->pdd->process;
@@ -134,17 +133,13 @@ static int run_packet(struct sim_queue *queue, const struct sim_client *client, 
 		ret = sim_sdma_run_packet(client, &head, &result);
 	if (ret < 0)
 		return ret;
-	if (result.again)
-		return 0;
 	queue->rptr += 4ull * result.length;
 	ret = sim_client_write(client, queue->rptr_addr, &queue->rptr, sizeof(queue->rptr));
 	if (ret < 0)
 		return ret;
 	process->packets++;
 	*bytes += result.bytes;
-	if (result.trap)
-		sim_events_trap(process, result.trap_context);
-	return 1;
+	return 0;
 }
 
 /* What has been done in a turn. */
@@ -158,9 +153,9 @@ static int run_copies(struct sim_queue *queue, const struct sim_client *client, 
 	int ret;
 
 	ret = update_wptr(queue, client);
-	while (ret >= 0 && queue->rptr != queue->wptr) {
+	while (!ret && queue->rptr != queue->wptr) {
 		ret = run_packet(queue, client, &turn->bytes);
-		if (ret <= 0)
+		if (ret < 0)
 			break;
 		turn->packets++;
 		if (turn->packets == PACKETS_PER_TURN || turn->bytes >= BYTES_PER_TURN)

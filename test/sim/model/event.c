@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events: numbers, the page of signal slots, setting, waiting, and trap packets. The first event
- * decides which memory has the slots. */
+/* Events: numbers, and the page of signal slots. The first event decides which memory has the
+ * slots. No program here waits for events. */
 #include "process.h"
 
-#define UNSIGNALED      (~0ull)
-#define OLD_SLOTS       256u /* usable before the kernel's own page is mapped */
-#define TRAP_ID_BITS    0x0fffffffu
-#define MAX_WAIT_EVENTS 4096u
-#define WAIT_FOREVER    0xffffffffu
+#define OLD_SLOTS 256u /* usable before the kernel's own page is mapped */
 
 void sim_events_init(struct sim_process *process)
 {
 	sim_lock_init(&process->event_lock);
-	sim_wait_init(&process->event_wait);
 	sim_ids_init(&process->signals, 1); /* 0 is reserved */
 	sim_ids_init(&process->others, SIM_EVENT_OTHER_BASE);
 }
@@ -45,18 +40,6 @@ void sim_events_done(struct sim_process *process)
 static bool has_slot(u32 type)
 {
 	return type == KFD_IOC_EVENT_SIGNAL || type == KFD_IOC_EVENT_DEBUG_EVENT;
-}
-
-static struct sim_event *find_event(struct sim_process *process, u32 id)
-{
-	return sim_ids_get(id >= SIM_EVENT_OTHER_BASE ? &process->others : &process->signals, id);
-}
-
-static u64 *slot_of(struct sim_process *process, u32 id)
-{
-	u64 *page = process->event_page[id * 8 / SIM_PAGE_SIZE];
-
-	return page + id % (SIM_PAGE_SIZE / 8);
 }
 
 static void clear_slots(struct sim_process *process, u32 slots)
@@ -115,7 +98,6 @@ static int enter(struct sim_process *process, struct sim_event *event, bool fixe
 	int ret;
 
 	sim_lock(&process->event_lock);
-	event->serial = ++process->event_serial;
 	if (fixed)
 		ret = event->id < end && sim_ids_add_at(ids, event, event->id) == 0 ? 0 : -ENOSPC;
 	else
@@ -139,7 +121,6 @@ static int add_event(struct sim_process *process, const struct sim_event *wanted
 	if (!event)
 		return -ENOMEM;
 	*event = *wanted;
-	event->age = 1;
 	ret = enter(process, event, fixed);
 	if (ret < 0) {
 		sim_os_free(event);
@@ -176,243 +157,6 @@ SIM_KFD_HANDLER(sim_kfd_create_event)
 		io->event_slot_index = io->event_id;
 	}
 	return 0;
-}
-
-SIM_KFD_HANDLER(sim_kfd_destroy_event)
-{
-	struct kfd_ioctl_set_event_args *in = args;
-	struct sim_event *event;
-
-	(void)size;
-	sim_lock(&process->event_lock);
-	event = find_event(process, in->event_id);
-	if (event)
-		(void)sim_ids_remove(has_slot(event->type) ? &process->signals : &process->others,
-				     event->id);
-	sim_unlock(&process->event_lock);
-	if (!event)
-		return -EINVAL;
-	sim_os_wake(&process->event_wait);
-	sim_os_free(event);
-	sim_count(process->sim, SIM_COUNT_EVENTS, -1);
-	return 0;
-}
-
-static void set_event(struct sim_event *event)
-{
-	event->signaled = true;
-	event->age++;
-}
-
-SIM_KFD_HANDLER(sim_kfd_set_event)
-{
-	struct kfd_ioctl_set_event_args *in = args;
-	struct sim_event *event;
-	int ret = -EINVAL;
-
-	(void)size;
-	sim_lock(&process->event_lock);
-	event = find_event(process, in->event_id);
-	if (event && event->type == KFD_IOC_EVENT_SIGNAL) {
-		set_event(event);
-		ret = 0;
-	}
-	sim_unlock(&process->event_lock);
-	if (ret == 0)
-		sim_os_wake(&process->event_wait);
-	return ret;
-}
-
-SIM_KFD_HANDLER(sim_kfd_reset_event)
-{
-	struct kfd_ioctl_set_event_args *in = args;
-	struct sim_event *event;
-	int ret = -EINVAL;
-
-	(void)size;
-	sim_lock(&process->event_lock);
-	event = find_event(process, in->event_id);
-	if (event && event->type == KFD_IOC_EVENT_SIGNAL) {
-		event->signaled = false;
-		ret = 0;
-	}
-	sim_unlock(&process->event_lock);
-	return ret;
-}
-
-/* Signals the event whose slot was written, and frees the slot for the next signal. */
-static bool take_slot(struct sim_process *process, struct sim_event *event)
-{
-	u64 *slot = slot_of(process, event->id);
-
-	if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) == UNSIGNALED)
-		return false;
-	__atomic_store_n(slot, UNSIGNALED, __ATOMIC_RELEASE);
-	set_event(event);
-	return true;
-}
-
-void sim_events_trap(struct sim_process *process, u32 context)
-{
-	struct sim_event *event;
-	u32 id = 0;
-
-	sim_lock(&process->event_lock);
-	event = process->event_page_set ? sim_ids_get(&process->signals, context & TRAP_ID_BITS)
-					: NULL;
-	/* the interrupt names no signalled event: the kernel then scans all of them */
-	if (process->event_page_set && (!event || !take_slot(process, event)))
-		for (; (event = sim_ids_next(&process->signals, &id)); id++)
-			(void)take_slot(process, event);
-	sim_unlock(&process->event_lock);
-	sim_os_wake(&process->event_wait);
-}
-
-struct waited {
-	u32 id;
-	u64 serial;
-	u64 last_age;
-	bool activated;
-};
-
-struct waiter {
-	struct sim_process *process;
-	struct waited *events;
-	u32 count;
-	bool all;
-	bool destroyed;
-};
-
-static int look_up(struct sim_process *process, const struct kfd_ioctl_wait_events_args *io,
-		   struct waiter *waiter)
-{
-	u32 i;
-
-	for (i = 0; i < io->num_events; i++) {
-		struct sim_event_data data;
-		struct sim_event *event;
-
-		if (sim_os_copy_from_user(&data, io->events_ptr + i * sizeof(data), sizeof(data)) <
-		    0)
-			return -EFAULT;
-		sim_lock(&process->event_lock);
-		event = find_event(process, data.event_id);
-		if (event) {
-			waiter->events[i].id = data.event_id;
-			waiter->events[i].serial = event->serial;
-			waiter->events[i].last_age =
-				event->type == KFD_IOC_EVENT_SIGNAL ? data.last_event_age : 0;
-		}
-		sim_unlock(&process->event_lock);
-		if (!event)
-			return -EINVAL;
-	}
-	return 0;
-}
-
-/* Consumes a signal, once. */
-static void look_at(struct sim_process *process, struct waited *waited, bool *destroyed)
-{
-	struct sim_event *event = find_event(process, waited->id);
-
-	if (!event || event->serial != waited->serial) {
-		*destroyed = true;
-		return;
-	}
-	if (waited->activated)
-		return;
-	if (waited->last_age && event->age != waited->last_age)
-		waited->activated = true;
-	if (!event->signaled)
-		return;
-	waited->activated = true;
-	event->signaled = !event->auto_reset;
-}
-
-static bool is_satisfied(void *arg)
-{
-	struct waiter *waiter = arg;
-	u32 activated = 0, i;
-
-	sim_lock(&waiter->process->event_lock);
-	for (i = 0; i < waiter->count; i++) {
-		look_at(waiter->process, &waiter->events[i], &waiter->destroyed);
-		activated += waiter->events[i].activated;
-		if (activated && !waiter->all)
-			break;
-	}
-	sim_unlock(&waiter->process->event_lock);
-	return waiter->destroyed || (waiter->all ? activated == waiter->count : activated > 0);
-}
-
-static int copy_out(struct sim_process *process, u64 user, const struct waited *waited)
-{
-	struct sim_event_data data;
-	struct sim_event *event;
-
-	if (!waited->activated)
-		return 0;
-	if (sim_os_copy_from_user(&data, user, sizeof(data)) < 0)
-		return -EFAULT;
-	sim_lock(&process->event_lock);
-	event = find_event(process, waited->id);
-	if (event && event->type == KFD_IOC_EVENT_SIGNAL && waited->last_age)
-		data.last_event_age = event->age;
-	else if (event &&
-		 (event->type == KFD_IOC_EVENT_MEMORY || event->type == KFD_IOC_EVENT_HW_EXCEPTION))
-		memcpy(data.exception, event->exception, sizeof(data.exception));
-	sim_unlock(&process->event_lock);
-	return sim_os_copy_to_user(user, &data, sizeof(data));
-}
-
-static int wait_for(struct kfd_ioctl_wait_events_args *io, struct waiter *waiter)
-{
-	u64 start = sim_os_now_ns(), passed_ms;
-	u64 deadline = io->timeout == WAIT_FOREVER ? SIM_FOREVER : start + io->timeout * 1000000ull;
-	u32 i;
-	int ret;
-
-	ret = sim_os_wait(&waiter->process->event_wait, is_satisfied, waiter, deadline, true);
-	if (ret < 0 && ret != -ETIME) {
-		/* the restarted call has the remaining time */
-		passed_ms = (sim_os_now_ns() - start) / 1000000;
-		if (io->timeout && io->timeout != WAIT_FOREVER)
-			io->timeout = passed_ms < io->timeout ? io->timeout - (u32)passed_ms : 0;
-		return ret;
-	}
-	if (waiter->destroyed) {
-		io->wait_result = KFD_IOC_WAIT_RESULT_FAIL;
-		return -EIO;
-	}
-	io->wait_result =
-		ret == -ETIME ? KFD_IOC_WAIT_RESULT_TIMEOUT : KFD_IOC_WAIT_RESULT_COMPLETE;
-	for (i = 0; ret == 0 && i < waiter->count; i++)
-		if (copy_out(waiter->process, io->events_ptr + i * sizeof(struct sim_event_data),
-			     &waiter->events[i]) < 0)
-			return -EFAULT;
-	return 0;
-}
-
-SIM_KFD_HANDLER(sim_kfd_wait_events)
-{
-	struct kfd_ioctl_wait_events_args *io = args;
-	struct waiter waiter = { .process = process,
-				 .count = io->num_events,
-				 .all = io->wait_for_all != 0 };
-	int ret;
-
-	(void)size;
-	if (io->num_events > MAX_WAIT_EVENTS)
-		return -ENOMEM;
-	waiter.events = sim_os_alloc((u64)max(io->num_events, 1u) * sizeof(*waiter.events));
-	if (!waiter.events)
-		return -ENOMEM;
-	io->wait_result = KFD_IOC_WAIT_RESULT_FAIL;
-	ret = look_up(process, io, &waiter);
-	if (ret == 0)
-		ret = wait_for(io, &waiter);
-	sim_os_free(waiter.events);
-	return ret;
 }
 
 static u32 count_ids(const struct sim_ids *ids)

@@ -41,7 +41,7 @@ void sim_render_closing(struct sim_render *render)
 {
 	__atomic_store_n(&render->closing, true, __ATOMIC_RELAXED);
 	sim_jobs_drop(render, NULL);
-	(void)sim_cs_wait_idle(render, SIM_FOREVER, false);
+	sim_cs_wait_idle(render);
 }
 
 void sim_render_done(struct sim_render *render)
@@ -405,51 +405,5 @@ int sim_gem_list_handles(struct sim_render *render, struct sim_drm_gem_list_hand
 			return ret;
 	}
 	args->num_entries = i;
-	return 0;
-}
-
-int sim_gem_metadata(struct sim_render *render, struct drm_amdgpu_gem_metadata *args)
-{
-	struct sim_bo *bo = sim_os_handle_lookup(render, args->handle);
-	int ret = 0;
-
-	if (!bo)
-		return -ENOENT;
-	sim_lock(&bo->lock);
-	if (args->op == 1 && args->data.data_size_bytes <= sizeof(args->data.data)) {
-		bo->metadata_flags = args->data.flags;
-		bo->tiling_info = args->data.tiling_info;
-		bo->metadata_bytes = args->data.data_size_bytes;
-		memcpy(bo->metadata, args->data.data, args->data.data_size_bytes);
-	} else if (args->op == 2) {
-		args->data.flags = bo->metadata_flags;
-		args->data.tiling_info = bo->tiling_info;
-		args->data.data_size_bytes = bo->metadata_bytes;
-		memcpy(args->data.data, bo->metadata, bo->metadata_bytes);
-	} else {
-		ret = -EINVAL;
-	}
-	sim_unlock(&bo->lock);
-	sim_os_bo_put(bo);
-	return ret;
-}
-
-int sim_gem_wait_idle(struct sim_render *render, union drm_amdgpu_gem_wait_idle *args)
-{
-	u64 deadline = args->in.timeout >> 63 ? SIM_FOREVER : args->in.timeout;
-	struct sim_bo *bo = sim_os_handle_lookup(render, args->in.handle);
-	u32 domains;
-	int ret;
-
-	if (!bo)
-		return -ENOENT;
-	domains = bo->domains;
-	sim_os_bo_put(bo);
-	ret = sim_cs_wait_idle(render, deadline, true);
-	if (ret < 0 && ret != -ETIME)
-		return ret;
-	memset(args, 0, sizeof(*args));
-	args->out.status = ret == -ETIME;
-	args->out.domain = domains;
 	return 0;
 }

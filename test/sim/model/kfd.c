@@ -33,12 +33,7 @@ static const struct ioctl ioctls[KFD_COMMAND_END] = {
 	ENTRY(GET_VERSION, 8, R, sim_kfd_get_version),
 	ENTRY(CREATE_QUEUE, 96, R | W, sim_kfd_create_queue),
 	ENTRY(DESTROY_QUEUE, 8, R | W, sim_kfd_destroy_queue),
-	ENTRY(UPDATE_QUEUE, 24, W, sim_kfd_update_queue),
 	ENTRY(CREATE_EVENT, 32, R | W, sim_kfd_create_event),
-	ENTRY(DESTROY_EVENT, 8, W, sim_kfd_destroy_event),
-	ENTRY(SET_EVENT, 8, W, sim_kfd_set_event),
-	ENTRY(RESET_EVENT, 8, W, sim_kfd_reset_event),
-	ENTRY(WAIT_EVENTS, 24, R | W, sim_kfd_wait_events),
 	ENTRY(GET_PROCESS_APERTURES_NEW, 16, R | W, sim_kfd_get_apertures_new),
 	ENTRY(ACQUIRE_VM, 8, W, sim_kfd_acquire_vm),
 	ENTRY(ALLOC_MEMORY_OF_GPU, 40, R | W, sim_kfd_alloc_memory),
@@ -74,7 +69,7 @@ static const char *fault_name(const struct ioctl *ioctl, const void *args)
 	return criu_names[criu->op];
 }
 
-/* WAIT_EVENTS sleeps, so it locks by itself. */
+/* CRIU_OP of a tracer locks the process that it is about. */
 static int call(struct sim_process *process, const struct ioctl *ioctl, void *args, u32 size)
 {
 	int ret;
@@ -83,7 +78,7 @@ static int call(struct sim_process *process, const struct ioctl *ioctl, void *ar
 	ret = sim_fault(&process->sim->faults, "kfd", fault_name(ioctl, args));
 	if (ret < 0)
 		return ret;
-	if (ioctl->function == sim_kfd_wait_events || ioctl->function == sim_kfd_criu)
+	if (ioctl->function == sim_kfd_criu)
 		return ioctl->function(process, args, size);
 	sim_lock(&process->lock);
 	ret = ioctl->function(process, args, size);
@@ -106,7 +101,7 @@ static int call_with_copy(struct sim_process *process, const struct ioctl *ioctl
 		ret = sim_os_copy_from_user(args, user, user_size);
 	if (ret == 0) {
 		ret = call(process, ioctl, args, size);
-		/* also after an error: WAIT_EVENTS returns the remaining time that way */
+		/* also after an error */
 		if (ioctl->flags & DIR_READ && sim_os_copy_to_user(user, args, user_size) < 0)
 			ret = -EFAULT;
 	}

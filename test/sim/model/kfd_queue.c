@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* User-mode queues: creation, changes and removal, with their numbers and doorbells. engine.c runs
+/* User-mode queues: creation and removal, with their numbers and doorbells. engine.c runs
  * them. */
 #include "process.h"
 
@@ -386,34 +386,5 @@ SIM_KFD_HANDLER(sim_kfd_destroy_queue)
 	if (!queue)
 		return -EINVAL;
 	sim_queue_remove(queue);
-	return 0;
-}
-
-SIM_KFD_HANDLER(sim_kfd_update_queue)
-{
-	struct kfd_ioctl_update_queue_args *in = args;
-	struct sim_queue *queue = sim_ids_get(&process->queues, in->queue_id);
-	struct sim *sim = process->sim;
-	int ret;
-
-	(void)size;
-	ret = check_ring(in->ring_base_address, in->ring_size, in->queue_percentage,
-			 in->queue_priority);
-	if (ret < 0)
-		return ret;
-	if (!queue)
-		return -EFAULT;
-	if (in->ring_size &&
-	    (in->ring_base_address != queue->ring_addr || in->ring_size != queue->ring_size) &&
-	    !is_mapped_exactly(queue->pdd, in->ring_base_address, align_page(in->ring_size)))
-		return -EFAULT;
-	sim_engine_lock(sim);
-	sim_engine_unmap(queue);
-	queue->ring_addr = in->ring_base_address;
-	queue->ring_size = in->ring_size;
-	queue->percent = in->queue_percentage & 0xff;
-	queue->priority = in->queue_priority;
-	sim_unlock(&sim->engine_lock);
-	sim_engine_kick(sim);
 	return 0;
 }

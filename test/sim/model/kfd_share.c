@@ -82,23 +82,6 @@ int sim_mem_criu_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf)
 			       : sim_os_dmabuf_new(mem->bo, writable, ret_dmabuf);
 }
 
-static int answer_metadata(struct sim_bo *bo, struct kfd_ioctl_get_dmabuf_info_args *io)
-{
-	u8 metadata[SIM_BO_METADATA_BYTES];
-	u32 bytes;
-
-	sim_lock(&bo->lock);
-	bytes = bo->metadata_bytes;
-	memcpy(metadata, bo->metadata, bytes);
-	sim_unlock(&bo->lock);
-	if (io->metadata_ptr && io->metadata_size < bytes)
-		return -EINVAL;
-	if (io->metadata_ptr && sim_os_copy_to_user(io->metadata_ptr, metadata, bytes) < 0)
-		return -EFAULT;
-	io->metadata_size = bytes;
-	return 0;
-}
-
 /* The first one that the caller may see; NULL: none. */
 static struct sim_gpu *first_visible(struct sim *sim)
 {
@@ -118,6 +101,7 @@ static void answer_dmabuf_info(const struct sim_bo *bo, const struct sim_gpu *fi
 	bool vram = (bo->domains & DRM_DOMAIN_VRAM) != 0;
 
 	io->size = bo->size;
+	io->metadata_size = 0;
 	io->gpu_id = bo->kfd_flags && !vram && sim_gpu_has_partitions(bo->gpu) ? first->gpu_id
 									       : bo->gpu->gpu_id;
 	io->flags = vram ? KFD_MEM_VRAM : KFD_MEM_GTT;
@@ -140,11 +124,10 @@ SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info)
 	if (ret < 0)
 		return ret;
 	bo = sim_os_dmabuf_bo(dmabuf);
-	ret = bo ? answer_metadata(bo, io) : -EINVAL;
-	if (ret == 0)
+	if (bo)
 		answer_dmabuf_info(bo, first, io);
 	sim_os_dmabuf_put(dmabuf);
-	return ret;
+	return bo ? 0 : -EINVAL;
 }
 
 /* amdgpu_amdkfd_gpuvm.c (6.12): amdgpu_amdkfd_gpuvm_import_dmabuf_fd(). PRIME finds a dma-buf that

@@ -47,8 +47,6 @@ struct sim_pdd {
 struct sim_event {
 	u32 id, type;
 	bool auto_reset, signaled;
-	u64 age;
-	u64 serial; /* distinguishes an event from a later one with the same id */
 	u8 exception[32];
 };
 
@@ -94,10 +92,8 @@ struct sim_process {
 	struct sim_ids queues; /* struct sim_queue */
 	u64 packets;
 
-	struct sim_lock event_lock; /* everything about events; held for short times only */
-	struct sim_wait event_wait;
+	struct sim_lock event_lock;     /* everything about events; held for short times only */
 	struct sim_ids signals, others; /* struct sim_event */
-	u64 event_serial;
 	void *event_page[SIM_EVENT_PAGES];
 	struct sim_mem *event_mem; /* the owner of these pages; NULL: this process */
 	bool event_page_set;
@@ -232,7 +228,6 @@ int sim_ipc_restore(struct sim_pdd *pdd, const struct sim_mem_wanted *wanted,
 /* kfd_queue.c */
 SIM_KFD_HANDLER(sim_kfd_create_queue);
 SIM_KFD_HANDLER(sim_kfd_destroy_queue);
-SIM_KFD_HANDLER(sim_kfd_update_queue);
 #define SIM_QUEUE_COMPUTE    0u
 #define SIM_QUEUE_SDMA       1u
 #define SIM_QUEUE_SDMA_XGMI  4u
@@ -289,14 +284,8 @@ void sim_engine_restore(struct sim_pdd *pdd);
 
 /* event.c */
 SIM_KFD_HANDLER(sim_kfd_create_event);
-SIM_KFD_HANDLER(sim_kfd_destroy_event);
-SIM_KFD_HANDLER(sim_kfd_set_event);
-SIM_KFD_HANDLER(sim_kfd_reset_event);
-SIM_KFD_HANDLER(sim_kfd_wait_events);
 void sim_events_init(struct sim_process *process);
 void sim_events_done(struct sim_process *process);
-/* Handles a trap packet. */
-void sim_events_trap(struct sim_process *process, u32 context);
 int sim_events_set_page(struct sim_process *process, u64 handle);
 u32 sim_events_count(struct sim_process *process);
 /* The events in order, for CHECKPOINT; NULL at the end. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The copy engine's instruction set (SDMA 4.4, where a count is bytes - 1). Command buffers may
- * have only copies and NOPs. A user's queue may have all packets that sdma.c knows. */
+/* The copy engine's instruction set (SDMA 4.4, where a count is bytes - 1): copies and NOPs, and
+ * atomic additions in a user's queue. */
 #ifndef SIM_SDMA_H
 #define SIM_SDMA_H
 
@@ -26,9 +26,6 @@ struct sim_sdma_head {
 struct sim_sdma_result {
 	u32 length; /* dwords of the packet */
 	u64 bytes;  /* bytes copied */
-	bool again; /* a poll is not satisfied: the packet is not done */
-	bool trap;
-	u32 trap_context;
 };
 
 /* Runs one packet. -EINVAL: malformed; -EFAULT. Both are violations. */

@@ -409,26 +409,6 @@ int sim_client_copy(const struct sim_client *client, u64 dst_addr, u64 src_addr,
 	return 0;
 }
 
-int sim_client_fill(const struct sim_client *client, u64 addr, u32 pattern, u64 size)
-{
-	while (size) {
-		struct target dst;
-		int ret;
-
-		ret = translate(client, addr, size, DRM_VM_WRITE, &dst);
-		if (ret < 0)
-			return ret;
-		ret = report_lost_pages(client, addr,
-					sim_bo_fill(dst.bo, dst.offset, pattern, dst.bytes));
-		target_put(&dst);
-		if (ret < 0)
-			return ret;
-		addr += dst.bytes;
-		size -= dst.bytes;
-	}
-	return 0;
-}
-
 int sim_client_exchange(const struct sim_client *client, u64 addr, u32 bytes, u64 *expected,
 			u64 desired)
 {

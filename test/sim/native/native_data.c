@@ -398,24 +398,6 @@ int sim_bo_copy(struct sim_bo *dst, u64 dst_offset, struct sim_bo *src, u64 src_
 	return copy_memory(dst, dst_offset, src, src_offset, size);
 }
 
-int sim_bo_fill(struct sim_bo *bo, u64 offset, u32 pattern, u64 size)
-{
-	u32 words[SIM_PAGE_SIZE / sizeof(u32)];
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(words); i++)
-		words[i] = pattern;
-	while (ret == 0 && size) {
-		u64 bytes = min(size, (u64)sizeof(words));
-
-		ret = sim_bo_write(bo, offset, words, bytes);
-		offset += bytes;
-		size -= bytes;
-	}
-	return ret;
-}
-
 void *sim_bo_page(struct sim_bo *bo, u64 index, bool create)
 {
 	struct native_bo *storage = memory_of(bo);
