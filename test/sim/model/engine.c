@@ -179,8 +179,6 @@ static bool run_queue(struct sim_queue *queue)
 
 	if (ret < 0 && ret != -ESRCH)
 		hang(queue);
-	sim_count(client.sim, SIM_COUNT_PACKETS, turn.packets);
-	sim_count(client.sim, SIM_COUNT_QUEUE_BYTES, (s64)turn.bytes);
 	return turn.packets;
 }
 

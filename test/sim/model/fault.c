@@ -116,20 +116,3 @@ int sim_faults_command(struct sim_faults *faults, const char *line)
 	fault.error = error < 0 ? error : -error;
 	return arm(faults, &fault);
 }
-
-int sim_faults_print(struct sim_faults *faults, char *text, u32 size)
-{
-	u32 used = 0, i;
-
-	text[0] = '\0';
-	sim_lock(&faults->lock);
-	for (i = 0; i < SIM_FAULTS && used < size; i++) {
-		const struct sim_fault *fault = &faults->slot[i];
-
-		if (fault->countdown)
-			used += (u32)snprintf(text + used, size - used, "%s %u %d\n", fault->name,
-					      fault->countdown, fault->error);
-	}
-	sim_unlock(&faults->lock);
-	return (int)min(used, size - 1);
-}

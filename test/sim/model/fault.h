@@ -26,6 +26,5 @@ void sim_faults_init(struct sim_faults *faults);
 int sim_fault(struct sim_faults *faults, const char *group, const char *name);
 /* A line of the test: "group:NAME n errno" or "clear". -EINVAL, -ENOSPC. */
 int sim_faults_command(struct sim_faults *faults, const char *line);
-int sim_faults_print(struct sim_faults *faults, char *text, u32 size);
 
 #endif

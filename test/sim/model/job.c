@@ -167,8 +167,6 @@ static int job_execute(struct sim_job *job)
 		bytes += part;
 	}
 	throttle(job, bytes);
-	sim_count(sim, SIM_COUNT_IBS, job->num_ibs);
-	sim_count(sim, SIM_COUNT_IB_BYTES, (s64)bytes);
 	return ret;
 }
 

@@ -160,16 +160,6 @@ static const struct row rows[] = {
 };
 /* clang-format on */
 
-const char *sim_kernel_at(u32 index)
-{
-	return index < ARRAY_SIZE(names) ? names[index] : NULL;
-}
-
-const char *sim_kernel_name(const struct sim *sim)
-{
-	return names[__atomic_load_n(&sim->kernel, __ATOMIC_RELAXED)];
-}
-
 static int find_kernel(const char *name, u32 *ret_index)
 {
 	u32 i;
@@ -194,7 +184,5 @@ int sim_kernel_set(struct sim *sim, const char *name)
 		knob = sim_knob_find(rows[i].knob);
 		ret = knob ? sim_knob_set(sim, knob, rows[i].values[kernel]) : -EINVAL;
 	}
-	if (ret == 0)
-		__atomic_store_n(&sim->kernel, kernel, __ATOMIC_RELAXED);
 	return ret;
 }

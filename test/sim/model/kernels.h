@@ -11,9 +11,5 @@ struct sim;
 /* Sets each knob that differs between kernels to its value under the kernel @name. A later write to
  * a knob has priority. -EINVAL: there is no such kernel. */
 int sim_kernel_set(struct sim *sim, const char *name);
-/* The kernel that was set last. */
-const char *sim_kernel_name(const struct sim *sim);
-/* The kernel with that number, "default" first; NULL: no more. */
-const char *sim_kernel_at(u32 index);
 
 #endif

@@ -74,7 +74,6 @@ static int call(struct sim_process *process, const struct ioctl *ioctl, void *ar
 {
 	int ret;
 
-	sim_count(process->sim, SIM_COUNT_IOCTLS, 1);
 	ret = sim_fault(&process->sim->faults, "kfd", fault_name(ioctl, args));
 	if (ret < 0)
 		return ret;

@@ -68,13 +68,6 @@ const struct sim_knob *sim_knob_find(const char *name)
 	return NULL;
 }
 
-s64 sim_knob_get(const struct sim *sim, const struct sim_knob *knob)
-{
-	const s64 *value = (const s64 *)((const char *)&sim->knobs + knob->offset);
-
-	return __atomic_load_n(value, __ATOMIC_RELAXED);
-}
-
 static bool is_record_size(s64 value)
 {
 	return value >= SIM_PRIV_BO_MIN && value <= SIM_PRIV_BO_MAX && value % 8 == 0;

@@ -24,11 +24,6 @@ static const char *const count_names[SIM_COUNTS] = {
 	[SIM_COUNT_KFD_BOS] = "kfd_bos",
 	[SIM_COUNT_QUEUES] = "queues",
 	[SIM_COUNT_EVENTS] = "events",
-	[SIM_COUNT_PACKETS] = "packets",
-	[SIM_COUNT_QUEUE_BYTES] = "queue_bytes",
-	[SIM_COUNT_IBS] = "ibs",
-	[SIM_COUNT_IB_BYTES] = "ib_bytes",
-	[SIM_COUNT_IOCTLS] = "ioctls",
 };
 
 /* The knobs in which kernels do not differ. */
@@ -78,7 +73,7 @@ int sim_init(struct sim *sim)
 	memset(sim->zero_page, 0, SIM_PAGE_SIZE);
 	memset(sim->mmio_page, 0, SIM_PAGE_SIZE);
 	memset(sim->poison_page, POISON_BYTE, SIM_PAGE_SIZE);
-	return sim_kernel_set(sim, sim_kernel_at(0));
+	return sim_kernel_set(sim, "default");
 }
 
 bool sim_gpu_same_device(const struct sim_gpu *a, const struct sim_gpu *b)
@@ -111,12 +106,12 @@ s64 sim_gpu_memory_errors(const struct sim_gpu *gpu)
 	return before < 0 ? -1 : before + __atomic_load_n(&gpu->memory_errors, __ATOMIC_RELAXED);
 }
 
-int sim_print_counts(struct sim *sim, u32 first, u32 end, char *text, u32 size)
+int sim_print_counts(struct sim *sim, char *text, u32 size)
 {
 	u32 used = 0, i;
 
 	text[0] = '\0';
-	for (i = first; i < end && used < size; i++)
+	for (i = 0; i < SIM_COUNTS && used < size; i++)
 		used += (u32)snprintf(
 			text + used, size - used, "%s %lld\n", count_names[i],
 			(long long)__atomic_load_n(&sim->counts[i], __ATOMIC_RELAXED));

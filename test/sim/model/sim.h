@@ -24,12 +24,6 @@ enum sim_count {
 	SIM_COUNT_KFD_BOS,
 	SIM_COUNT_QUEUES,
 	SIM_COUNT_EVENTS,
-	SIM_COUNT_OBJECTS, /* the following numbers only grow */
-	SIM_COUNT_PACKETS = SIM_COUNT_OBJECTS,
-	SIM_COUNT_QUEUE_BYTES,
-	SIM_COUNT_IBS,
-	SIM_COUNT_IB_BYTES,
-	SIM_COUNT_IOCTLS,
 	SIM_COUNTS
 };
 
@@ -86,7 +80,6 @@ struct sim_knobs {
 /* A knob by its name; NULL: there is none. */
 struct sim_knob;
 const struct sim_knob *sim_knob_find(const char *name);
-s64 sim_knob_get(const struct sim *sim, const struct sim_knob *knob);
 /* -EINVAL: the knob does not take the value. */
 int sim_knob_set(struct sim *sim, const struct sim_knob *knob, s64 value);
 
@@ -126,7 +119,6 @@ struct sim {
 	u32 num_nodes;
 	struct sim_knobs knobs;
 	u32 pasids; /* given out so far; atomic */
-	u32 kernel; /* the last kernel whose values the knobs got: a number of sim_kernel_at() */
 	struct sim_faults faults;
 	struct sim_violations violations;
 	s64 counts[SIM_COUNTS];
@@ -169,7 +161,7 @@ void sim_count(struct sim *sim, enum sim_count what, s64 change);
  * driver counts none. */
 s64 sim_gpu_memory_errors(const struct sim_gpu *gpu);
 /* A text for the front end's files. Returns the length. */
-int sim_print_counts(struct sim *sim, u32 first, u32 end, char *text, u32 size);
+int sim_print_counts(struct sim *sim, char *text, u32 size);
 
 /* Accounts for @bytes of VRAM of @gpu, or of GTT and user memory: -ENOMEM. */
 int sim_memory_charge(struct sim_gpu *gpu, bool vram, bool limited, u64 bytes);

@@ -37,17 +37,7 @@ static int print_objects(struct native *native, char *text, u32 size)
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&counts[SIM_COUNT_DMABUFS], (s64)native_holders_count_descriptors(native),
 			 __ATOMIC_RELAXED);
-	return sim_print_counts(&native->sim, 0, SIM_COUNT_OBJECTS, text, size);
-}
-
-static int print_stats(struct native *native, char *text, u32 size)
-{
-	return sim_print_counts(&native->sim, SIM_COUNT_OBJECTS, SIM_COUNTS, text, size);
-}
-
-static int print_faults(struct native *native, char *text, u32 size)
-{
-	return sim_faults_print(&native->sim.faults, text, size);
+	return sim_print_counts(&native->sim, text, size);
 }
 
 static int write_faults(struct native *native, const char *line)
@@ -93,16 +83,6 @@ static int print_processes(struct native *native, char *text, u32 size)
 	return used;
 }
 
-static int print_hidden(struct native *native, char *text, u32 size)
-{
-	u32 used = 0, i;
-
-	for (i = 0; i < native->sim.num_gpus; i++)
-		if (native->sim.gpus[i].hidden)
-			used += (u32)snprintf(text + used, size - used, "%s%u", used ? "," : "", i);
-	return (int)used + snprintf(text + used, size - used, "\n");
-}
-
 static int write_hidden(struct native *native, const char *line)
 {
 	bool hide[SIM_MAX_GPUS] = { false };
@@ -122,30 +102,15 @@ static int write_hidden(struct native *native, const char *line)
 	return 0;
 }
 
-static int print_kernel(struct native *native, char *text, u32 size)
-{
-	return snprintf(text, size, "%s\n", sim_kernel_name(&native->sim));
-}
-
 static int write_kernel(struct native *native, const char *line)
 {
 	return sim_kernel_set(&native->sim, line);
-}
-
-static int print_own_files(struct native *native, char *text, u32 size)
-{
-	return snprintf(text, size, "%d\n", native->own_files);
 }
 
 static int write_own_files(struct native *native, const char *line)
 {
 	native->own_files = atoi(line);
 	return 0;
-}
-
-static int print_own_pid(struct native *native, char *text, u32 size)
-{
-	return snprintf(text, size, "%d\n", native->own_pid);
 }
 
 static int add_other(struct native *native, const struct native_other *other)
@@ -171,11 +136,6 @@ static int write_own_pid(struct native *native, const char *line)
 	return 0;
 }
 
-static int print_traced(struct native *native, char *text, u32 size)
-{
-	return snprintf(text, size, "%d\n", native->others_traced ? 2 : native->traced);
-}
-
 static int trace_other(struct native *native, pid_t pid)
 {
 	u32 i;
@@ -198,11 +158,6 @@ static int write_traced(struct native *native, const char *line)
 	native->traced = atoi(line) == 1;
 	native->others_traced = atoi(line) == 2;
 	return 0;
-}
-
-static int print_task(struct native *native, char *text, u32 size)
-{
-	return snprintf(text, size, "%u\n", native->task);
 }
 
 static int write_task(struct native *native, const char *line)
@@ -345,14 +300,13 @@ static const struct text_file text_files[] = {
 	{ "violations", print_violations, write_violations },
 	{ "processes", print_processes, NULL },
 	{ "objects", print_objects, NULL },
-	{ "stats", print_stats, NULL },
-	{ "faults", print_faults, write_faults },
-	{ "hidden", print_hidden, write_hidden },
-	{ "kernel", print_kernel, write_kernel },
-	{ "own_files", print_own_files, write_own_files },
-	{ "own_pid", print_own_pid, write_own_pid },
-	{ "traced", print_traced, write_traced },
-	{ "task", print_task, write_task },
+	{ "faults", NULL, write_faults },
+	{ "hidden", NULL, write_hidden },
+	{ "kernel", NULL, write_kernel },
+	{ "own_files", NULL, write_own_files },
+	{ "own_pid", NULL, write_own_pid },
+	{ "traced", NULL, write_traced },
+	{ "task", NULL, write_task },
 	{ "kfd_bos", print_kfd_bos, NULL },
 	{ "gem_handles", print_gem_handles, NULL },
 	{ "process_exit", NULL, write_process_exit },
@@ -419,16 +373,11 @@ EXPORTED int amdgpu_sim_write(const char *name, const char *text)
 EXPORTED int amdgpu_sim_read(const char *name, char *text, size_t size)
 {
 	const struct text_file *file = find_file(name);
-	const struct sim_knob *knob = sim_knob_find(name);
 	struct native *native = native_get();
 
 	if (!native || !size)
 		return -ENODEV;
-	if (file && file->print)
-		return file->print(native, text, (u32)size);
-	if (!knob)
-		return -ENOENT;
-	return snprintf(text, size, "%lld\n", sim_knob_get(&native->sim, knob));
+	return file && file->print ? file->print(native, text, (u32)size) : -ENOENT;
 }
 
 /* Finds the process's buffer and takes a reference. */

@@ -78,7 +78,6 @@ static int call_driver(struct native_file *file, u32 number, void *argument)
 	struct sim *sim = render->gpu->sim;
 	int ret;
 
-	sim_count(sim, SIM_COUNT_IOCTLS, 1);
 	switch (number) {
 #define CALL(id, number, type, function)                   \
 	case number:                                       \

@@ -153,10 +153,8 @@ void native_check_clone(void)
 	(void)pthread_mutex_init(&machine_lock, NULL);
 	__atomic_store_n(&machine, NULL, __ATOMIC_RELEASE);
 	native_files_inherit(parents);
-	if (!native_get())
-		return;
-	native_get()->sim.knobs = parents->sim.knobs;
-	native_get()->sim.kernel = parents->sim.kernel;
+	if (native_get())
+		native_get()->sim.knobs = parents->sim.knobs;
 }
 
 static void before_fork(void)
