@@ -93,30 +93,7 @@ static struct text relaxed_by(const struct map_input *in, size_t saved, size_t l
 	return text;
 }
 
-/* Whether two pairs of GPUs have the same first mismatch, or both none. */
-static bool same_cell(const struct map_input *in, size_t saved_a, size_t local_a, size_t saved_b,
-		      size_t local_b)
-{
-	struct difference a, b;
-	bool differ_a = compare(in, saved_a, local_a, &a);
-	bool differ_b = compare(in, saved_b, local_b, &b);
-
-	if (!differ_a || !differ_b)
-		return differ_a == differ_b;
-	return a.property == b.property && a.saved == b.saved && a.local == b.local &&
-	       !strcmp(relaxed_by(in, saved_a, local_a, &a).bytes,
-		       relaxed_by(in, saved_b, local_b, &b).bytes);
-}
-
-static bool same_row(const struct map_input *in, size_t saved_a, size_t saved_b)
-{
-	for (size_t i = 0; i < in->local.num_gpus; i++) {
-		if (!same_cell(in, saved_a, i, saved_b, i))
-			return false;
-	}
-	return true;
-}
-
+/* The first mismatch of the GPUs, and what relaxes it: two columns of the table. */
 static struct text describe_cell(const struct map_input *in, size_t saved, size_t local)
 {
 	struct text text = { 0 }, option;
@@ -132,6 +109,22 @@ static struct text describe_cell(const struct map_input *in, size_t saved, size_
 	return text;
 }
 
+static bool same_cell(const struct map_input *in, size_t saved_a, size_t saved_b, size_t local_a,
+		      size_t local_b)
+{
+	return !strcmp(describe_cell(in, saved_a, local_a).bytes,
+		       describe_cell(in, saved_b, local_b).bytes);
+}
+
+static bool same_row(const struct map_input *in, size_t saved_a, size_t saved_b)
+{
+	for (size_t i = 0; i < in->local.num_gpus; i++) {
+		if (!same_cell(in, saved_a, saved_b, i, i))
+			return false;
+	}
+	return true;
+}
+
 /* Logs the rows of saved GPUs @alike, which all compare like @saved. Local GPUs with the same
  * mismatch share a row. */
 static void log_rows(const struct map_input *in, size_t saved, uint64_t alike)
@@ -144,7 +137,7 @@ static void log_rows(const struct map_input *in, size_t saved, uint64_t alike)
 		uint64_t group = 0;
 
 		set_for_each (j, rest) {
-			if (same_cell(in, saved, i, saved, j))
+			if (same_cell(in, saved, saved, i, j))
 				group |= set_of(j);
 		}
 		rest &= ~group;
