@@ -151,57 +151,61 @@ static const struct {
 };
 
 /* An open of a FIFO would block while the queues are stopped. The others would fail every dump or
- * restore. */
-TEST(a_file_of_another_type_is_not_saved)
+ * restore. Calls @check with each of them at the path of @name. */
+static void for_each_wrong(const char *name, const char *level, void (*check)(void))
 {
-	for (size_t i = 0; i < sizeof(wrong_files) / sizeof(wrong_files[0]); i++) {
-		struct hsakmt_shm shared = { 42, 42, 42, 42 };
-
+	for (size_t i = 0; i < ARRAY_SIZE(wrong_files); i++) {
 		print_message("case %s\n", wrong_files[i].what);
 		unit_forget_lines();
-		wrong_files[i].make(unit_path(FILE_NAME));
+		wrong_files[i].make(unit_path("%s", name));
 		(void)alarm(60);
-		assert_int_equal(hsakmt_shm_read(&shared), 0);
+		check();
 		(void)alarm(0);
-		assert_int_equal(shared.size, 0);
-		assert_logged("Warn  (amdgpu_plugin): ", FILE_NAME);
-		assert_int_equal(remove(unit_path(FILE_NAME)), 0);
+		assert_logged(level, name);
+		assert_int_equal(remove(unit_path("%s", name)), 0);
 	}
+}
+
+static void assert_saves(uint64_t size)
+{
+	struct hsakmt_shm shared = { 42, 42, 42, 42 };
+
+	assert_int_equal(hsakmt_shm_read(&shared), 0);
+	assert_int_equal(shared.size, size);
+	assert_int_equal(shared.semaphore_mode, 0);
+}
+
+static void check_file(void)
+{
+	assert_saves(0);
+}
+
+TEST(a_file_of_another_type_is_not_saved)
+{
+	for_each_wrong(FILE_NAME, "Warn  (amdgpu_plugin): ", check_file);
+}
+
+static void check_semaphore(void)
+{
+	assert_saves(8);
 }
 
 TEST(a_semaphore_of_another_type_has_no_mode)
 {
 	unit_write(FILE_NAME, "8 bytes.", 8);
-	for (size_t i = 0; i < sizeof(wrong_files) / sizeof(wrong_files[0]); i++) {
-		struct hsakmt_shm shared = { 0 };
+	for_each_wrong(SEMAPHORE_FILE, "Warn  (amdgpu_plugin): ", check_semaphore);
+}
 
-		print_message("case %s\n", wrong_files[i].what);
-		unit_forget_lines();
-		wrong_files[i].make(unit_path(SEMAPHORE_FILE));
-		(void)alarm(60);
-		assert_int_equal(hsakmt_shm_read(&shared), 0);
-		(void)alarm(0);
-		assert_int_equal(shared.size, 8);
-		assert_int_equal(shared.semaphore_mode, 0);
-		assert_logged("Warn  (amdgpu_plugin): ", SEMAPHORE_FILE);
-		assert_int_equal(remove(unit_path(SEMAPHORE_FILE)), 0);
-	}
+static void check_refused(void)
+{
+	assert_int_equal(restore(8, 1), -EINVAL);
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
+	assert_int_equal(fake.opens, 0);
 }
 
 TEST(a_semaphore_of_another_type_is_refused)
 {
-	for (size_t i = 0; i < sizeof(wrong_files) / sizeof(wrong_files[0]); i++) {
-		print_message("case %s\n", wrong_files[i].what);
-		unit_forget_lines();
-		wrong_files[i].make(unit_path(SEMAPHORE_FILE));
-		(void)alarm(60);
-		assert_int_equal(restore(8, 1), -EINVAL);
-		(void)alarm(0);
-		assert_logged("Error (amdgpu_plugin): ", SEMAPHORE_FILE);
-		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
-		assert_int_equal(fake.opens, 0);
-		assert_int_equal(remove(unit_path(SEMAPHORE_FILE)), 0);
-	}
+	for_each_wrong(SEMAPHORE_FILE, "Error (amdgpu_plugin): ", check_refused);
 	unit_write(SEMAPHORE_FILE, "of 32 bytes, as the library's is", 32);
 	assert_int_equal(restore(8, 1), 0);
 	assert_int_equal(fake.opens, 1);
