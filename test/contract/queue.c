@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* User-mode queues: creation and its refusals, packets executed exactly once and in order, also
- * when the process is paused in between. */
+/* User-mode queues: creation and its refusals, and packets executed exactly once, also when the
+ * process is paused in between. */
 #include <errno.h>
 #include <string.h>
 
@@ -87,53 +87,6 @@ RULE(queue_copies_to_the_byte)
 	EXPECT(vram.address[4096], 0x11);
 	EXPECT(vram.address[4096 + 8192], 0x11);
 	EXPECT(vram.address[4096 + 8193], 0x22);
-}
-
-RULE(queue_copies_in_ascending_order)
-{
-	static const uint32_t distances[] = { 4, 8, 60, 256, 1000, 4096, 5000 };
-	struct raw_process process;
-	struct raw_queue queue;
-	struct raw_bo vram;
-	uint32_t *words, bytes;
-
-	EXPECT(raw_open_acquired(&process), 0);
-	EXPECT(raw_create_queue(&process, 0, &queue), 0);
-	EXPECT(raw_alloc_mapped(&process, 0, RAW_VRAM, 65536, &vram), 0);
-	words = (uint32_t *)vram.address;
-	for (unsigned int i = 0; i < sizeof(distances) / sizeof(distances[0]); i++) {
-		for (uint32_t n = 0; n < 16384; n++)
-			words[n] = n * 2654435761u;
-		/* Bytes are moved in ascending order: onto its own beginning a copy is a shift. */
-		bytes = 65536 - distances[i];
-		raw_queue_copy(&queue, vram.address + distances[i], vram.address, bytes);
-		raw_queue_ring(&queue);
-		EXPECT(raw_queue_wait(&queue), 0);
-		for (uint32_t n = 0; n < bytes / 4; n++)
-			EXPECT(words[n], (n + distances[i] / 4) * 2654435761u);
-	}
-}
-
-RULE(queue_executes_each_packet_once_around_the_ring)
-{
-	volatile uint64_t *counter;
-	struct raw_process process;
-	struct raw_queue queue;
-	struct raw_bo host;
-
-	EXPECT(raw_open_acquired(&process), 0);
-	EXPECT(raw_create_queue(&process, 0, &queue), 0);
-	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 4096, &host), 0);
-	counter = (volatile uint64_t *)host.address;
-	*counter = 0;
-	/* Several times around the ring, in steps that do not divide it. */
-	for (int i = 0; i < 40; i++) {
-		for (int n = 0; n < 333; n++)
-			raw_queue_add(&queue, counter, 3);
-		raw_queue_ring(&queue);
-		EXPECT(raw_queue_wait(&queue), 0);
-	}
-	EXPECT(*counter, 40 * 333 * 3);
 }
 
 RULE(queue_executes_each_packet_once_across_pauses)
