@@ -201,7 +201,7 @@ struct counts {
 };
 
 /* A rule that is in the table of differences has to fail, unless it must not even be tried. */
-static void judge(const struct rule *rule, const struct difference *row, struct counts *counts)
+static void check_rule(const struct rule *rule, const struct difference *row, struct counts *counts)
 {
 	bool holds;
 
@@ -246,7 +246,7 @@ int main(int argc, char **argv)
 
 	for (const struct rule *rule = rules; rule; rule = rule->next) {
 		if (is_chosen(rule, argv + optind))
-			judge(rule, difference_find(rule->name, world, kernel), &counts);
+			check_rule(rule, difference_find(rule->name, world, kernel), &counts);
 	}
 	printf("%u passed, %u failed\n", counts.passed, counts.failed);
 	return counts.failed == 0 && counts.passed > 0 ? 0 : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Checks the host's output and exit status. */
-#include "judge.h"
+#include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #define SECOND_DUMP "host: dumps again"
 #define FIRST_DUMP  "first "
 
-void judge_add(struct text *wrong, const char *format, ...)
+void check_add(struct text *wrong, const char *format, ...)
 {
 	va_list arguments;
 	char *sentence;
@@ -24,7 +24,7 @@ void judge_add(struct text *wrong, const char *format, ...)
 
 /* Adds the left resources, and the simulator's complaints. Returns whether there was a first dump,
  * which failed. */
-static bool judge_output(const char *out, const struct rules *rules, struct text *wrong)
+static bool check_output(const char *out, const struct rules *rules, struct text *wrong)
 {
 	bool first = false;
 	size_t length;
@@ -36,10 +36,10 @@ static bool judge_output(const char *out, const struct rules *rules, struct text
 			 (starts_with(line, "left image") && rules->may_leave_images))
 			continue;
 		else if (starts_with(line, "left "))
-			judge_add(wrong, "%.*s", (int)length, line);
+			check_add(wrong, "%.*s", (int)length, line);
 		else if (starts_with(line, "violations ") &&
 			 strncmp(line, "violations 0", length) != 0)
-			judge_add(wrong, "the simulator found a %.*s", (int)length, line);
+			check_add(wrong, "the simulator found a %.*s", (int)length, line);
 	}
 	return first;
 }
@@ -53,24 +53,24 @@ static bool has_error_line(const char *err)
 	return error && (!second || error < second);
 }
 
-bool judge(const struct outcome *outcome, const struct rules *rules, struct text *wrong)
+bool check_outcome(const struct outcome *outcome, const struct rules *rules, struct text *wrong)
 {
 	int status = outcome->status;
 	bool first, failed;
 
-	first = judge_output(text_string(&outcome->out), rules, wrong);
+	first = check_output(text_string(&outcome->out), rules, wrong);
 	failed = rules->dumps_again ? first : !outcome->ended || status != 0;
 	if (!outcome->ended) {
-		judge_add(wrong, "does not end");
+		check_add(wrong, "does not end");
 		return failed;
 	}
 	if (status != 0 && status != 1) {
-		judge_add(wrong, "ends with status %d", status);
+		check_add(wrong, "ends with status %d", status);
 		return failed;
 	}
 	if (rules->dumps_again && status)
-		judge_add(wrong, first ? "the second dump fails" : "fails with no second dump");
+		check_add(wrong, first ? "the second dump fails" : "fails with no second dump");
 	if (failed && !has_error_line(text_string(&outcome->err)))
-		judge_add(wrong, "fails without an error line");
+		check_add(wrong, "fails without an error line");
 	return failed;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Checks a dump or restore in which a call failed. */
-#ifndef TEST_FAULTS_JUDGE_H
-#define TEST_FAULTS_JUDGE_H
+#ifndef TEST_FAULTS_CHECK_H
+#define TEST_FAULTS_CHECK_H
 
 #include <stdbool.h>
 
@@ -14,9 +14,9 @@ struct rules {
 
 /* Whether the plugin reported a failure. Adds sentences about mistakes to @wrong, with "; " between
  * them. */
-bool judge(const struct outcome *outcome, const struct rules *rules, struct text *wrong);
+bool check_outcome(const struct outcome *outcome, const struct rules *rules, struct text *wrong);
 
 /* Adds a sentence. */
-void judge_add(struct text *wrong, const char *format, ...) FORMAT(2);
+void check_add(struct text *wrong, const char *format, ...) FORMAT(2);
 
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-#include "judge.h"
+#include "check.h"
 
 /* Threads may reach a place in another order the next time. */
 #define ATTEMPTS 3
@@ -159,11 +159,11 @@ static void restore_dump(const struct trial_setup *setup, const struct injection
 	host_run(setup->build, &call, &outcome);
 	add_log(trial, &outcome);
 	if (!outcome.ended || outcome.status)
-		judge_add(&trial->wrong, "what it wrote does not restore%s",
+		check_add(&trial->wrong, "what it wrote does not restore%s",
 			  trial->result == FAILED ? ", after the second dump" : "");
 }
 
-static void judge_trial(const struct trial_setup *setup, const struct injection *injection,
+static void check_trial(const struct trial_setup *setup, const struct injection *injection,
 			const struct outcome *outcome, struct trial *trial)
 {
 	const struct rules rules = {
@@ -176,19 +176,19 @@ static void judge_trial(const struct trial_setup *setup, const struct injection 
 	};
 
 	add_log(trial, outcome);
-	trial->result = judge(outcome, &rules, &trial->wrong) ? FAILED : WENT_ON;
+	trial->result = check_outcome(outcome, &rules, &trial->wrong) ? FAILED : WENT_ON;
 	if (injection->scenario->fails[injection->phase] && trial->result != FAILED)
-		judge_add(&trial->wrong, "does not fail");
+		check_add(&trial->wrong, "does not fail");
 }
 
 /* Checked as a run without a failure, because none was injected. */
-static void judge_unmet(const struct trial_setup *setup, const struct injection *injection,
+static void check_unmet(const struct trial_setup *setup, const struct injection *injection,
 			const struct outcome *outcome, struct trial *trial)
 {
 	const struct rules rules = { .dumps_again = dumps_again(setup, injection) };
 
 	add_log(trial, outcome);
-	(void)judge(outcome, &rules, &trial->wrong);
+	(void)check_outcome(outcome, &rules, &trial->wrong);
 	trial->result = NOT_MET_AGAIN;
 }
 
@@ -217,9 +217,9 @@ void trial_run(const struct trial_setup *setup, const struct injection *injectio
 	if (!injection->after)
 		note_behind(setup, table, &trial);
 	if (met)
-		judge_trial(setup, injection, &outcome, &trial);
+		check_trial(setup, injection, &outcome, &trial);
 	else
-		judge_unmet(setup, injection, &outcome, &trial);
+		check_unmet(setup, injection, &outcome, &trial);
 	if (met && wrote_images(injection, &outcome))
 		restore_dump(setup, injection, work.images.bytes, &trial);
 	*ret_trial = trial;
@@ -260,7 +260,7 @@ struct table *trial_without(const struct build *build, const struct scenario *sc
 		call.directory = once.bytes;
 	prepare_without(build, &call, images);
 	host_run(build, &call, &outcome);
-	if (judge(&outcome, &rules, &wrong) != scenario->fails[phase] || wrong.length)
+	if (check_outcome(&outcome, &rules, &wrong) != scenario->fails[phase] || wrong.length)
 		fail("%s: %s fails with nothing injected: %s\n%s%s", scenario->name,
 		     phase_names[phase], text_string(&wrong), text_string(&outcome.out),
 		     text_string(&outcome.err));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Judges many files with many tools, on all processors. Scripts in bash read this file. They define
+# Checks many files with many tools, on all processors. Scripts in bash read this file. They define
 # look TOOL FILE, whose exit status is the verdict and whose output is the reason, and export its
 # variables. A tool that is not installed fails.
 
@@ -22,9 +22,9 @@ try_all() { # TOOL FILE TOOL FILE...
 	done
 }
 
-# judge NAME: reads lines of a tool and a file, each of which is one test. Prints the reasons of those
+# check_all NAME: reads lines of a tool and a file, each of which is one test. Prints the reasons of those
 # that fail, and at the end one line of counts.
-judge() {
+check_all() {
 	local passed failed status
 
 	export name=$1 work=$(mktemp -d)

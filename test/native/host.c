@@ -245,7 +245,7 @@ static bool has_left(const struct process_state *before)
 }
 
 /* All processes run again as before: no paused process stays paused. */
-static int judge_processes(void)
+static int check_processes(void)
 {
 	char state[16384], *line, *rest = state;
 	int ret = simulator_read("processes", state, sizeof(state));
@@ -277,10 +277,10 @@ static bool are_stopped(void)
 	return stopped;
 }
 
-static int judge_dumped(const struct arguments *arguments, int ret)
+static int check_dumped(const struct arguments *arguments, int ret)
 {
 	if (ret || !arguments->setup.ends_tasks || !are_stopped())
-		return judge_processes();
+		return check_processes();
 	printf("stopped\n");
 	return 0;
 }
@@ -306,7 +306,7 @@ static void await_guard(void)
 }
 
 /* After the process's GPU state is gone, no object may be left and no violation may be counted. */
-static int judge_simulator(const struct process_state *before, bool has_guard)
+static int check_simulator(const struct process_state *before, bool has_guard)
 {
 	char violations[4096], objects[16384];
 	char *line, *rest = objects;
@@ -364,7 +364,7 @@ static int dump_once(const struct arguments *arguments, const struct tasks *task
 	measure_end(&begin, 0);
 	criu_print_times(criu);
 	criu_unload(criu);
-	if (judge_dumped(arguments, ret) < 0)
+	if (check_dumped(arguments, ret) < 0)
 		ret = ret ? ret : -EIO;
 	read_objects(after, sizeof(after));
 	if (strcmp(before, after) != 0)
@@ -396,7 +396,7 @@ static int dump_tasks(const struct arguments *arguments, const struct tasks *tas
 		return ret;
 	printf("first %d\n", ret);
 	report_images(arguments->setup.directory);
-	if (judge_processes() < 0)
+	if (check_processes() < 0)
 		return ret;
 	(void)fprintf(stderr, "host: dumps again\n");
 	return dump_once(arguments, tasks);
@@ -488,7 +488,7 @@ static int resume(void *argument)
 static int live(void *argument)
 {
 	struct restored *restored = argument;
-	int ret = judge_processes(), judgement;
+	int ret = check_processes(), checked;
 
 	print_pages();
 	if (!ret && restored->workload.verify)
@@ -502,8 +502,8 @@ static int live(void *argument)
 		ret = client_verify_dmabufs(&restored->workload, restored->task);
 	for (size_t i = 0; i < restored->task->num_files; i++)
 		(void)close(restored->task->files[i].fd);
-	judgement = judge_simulator(&restored->before, false);
-	return ret ? ret : judgement;
+	checked = check_simulator(&restored->before, false);
+	return ret ? ret : checked;
 }
 
 static void note_resumed(void *argument, pid_t task)
@@ -569,7 +569,7 @@ int main(int argc, char **argv)
 	struct arguments arguments = { 0 };
 	struct workload workload;
 	struct process_state before;
-	int ret, judgement;
+	int ret, checked;
 
 	if (parse(argc, argv, &arguments) < 0 ||
 	    (strcmp(arguments.command, "dump") && strcmp(arguments.command, "restore")))
@@ -588,8 +588,8 @@ int main(int argc, char **argv)
 		printf("bytes %" PRIu64 "\n", workload_content_bytes(&workload));
 		ret = !strcmp(arguments.command, "dump") ? dump(&arguments, &workload)
 							 : restore(&arguments, &workload);
-		judgement = judge_simulator(&before, arguments.setup.ends_tasks);
-		ret = ret ? ret : judgement;
+		checked = check_simulator(&before, arguments.setup.ends_tasks);
+		ret = ret ? ret : checked;
 	}
 	workload_done(&workload);
 	printf("result %d\n", ret);

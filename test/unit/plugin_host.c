@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A program that loads the built plugin as CRIU does, and says what it finds in it. test_plugin.c
- * compiles it once for each kind of host (TABLE_SIZE, HAS_INVENTORY) and judges what it says. */
+ * compiles it once for each kind of host (TABLE_SIZE, HAS_INVENTORY) and checks what it says. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
