@@ -54,11 +54,6 @@ static void become_foreign(struct raw_process *process)
 
 RULE(ids_of_memory_are_those_the_process_knows)
 {
-	struct kfd_process_device_apertures apertures[RAW_GPUS] = { 0 };
-	struct kfd_ioctl_get_process_apertures_new_args args = {
-		.kfd_process_device_apertures_ptr = (uintptr_t)apertures,
-		.num_of_nodes = RAW_GPUS,
-	};
 	struct raw_process process;
 	struct raw_bo bo;
 	uint32_t real;
@@ -71,9 +66,6 @@ RULE(ids_of_memory_are_those_the_process_knows)
 	EXPECT(raw_map(&process, &bo, real), -EINVAL);
 	EXPECT(raw_map(&process, &bo, FOREIGN_ID), 0);
 	EXPECT(raw_mmap(process.render[0], &bo), 0);
-	args.num_of_nodes = (uint32_t)process.gpus;
-	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &args), 0);
-	EXPECT(apertures[0].gpu_id, real);
 }
 
 RULE(ids_in_mmap_offsets_are_those_the_kernel_takes)

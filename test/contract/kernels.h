@@ -18,16 +18,15 @@ struct kernel {
 	bool one_dmabuf;
 	/* A file, and KFD with one_dmabuf, import VRAM of another GPU of the same XGMI hive. */
 	bool hive_imports;
-	bool addressless;    /* CRIU_OP counts buffers without an address */
-	bool bos_required;   /* RESTORE refuses a process without buffers */
-	bool event_types;    /* RESTORE refuses an event of an unknown type */
-	bool pause_nests;    /* a second PROCESS_INFO stops the queues once more */
-	bool event_page;     /* the kernel makes a page for signal events */
-	bool user_ids;       /* offsets of mmap() of /dev/kfd have the ids that the process knows */
-	bool process_pasid;  /* a KFD process has a PASID, which its render files get */
-	bool contexts;       /* CREATE_PROCESS exists */
-	bool checks_rings;   /* CREATE_QUEUE takes a ring only if it is a whole buffer */
-	uint32_t gpuvm_base; /* where the aperture of GPU addresses begins */
+	bool addressless;   /* CRIU_OP counts buffers without an address */
+	bool bos_required;  /* RESTORE refuses a process without buffers */
+	bool event_types;   /* RESTORE refuses an event of an unknown type */
+	bool pause_nests;   /* a second PROCESS_INFO stops the queues once more */
+	bool event_page;    /* the kernel makes a page for signal events */
+	bool user_ids;      /* offsets of mmap() of /dev/kfd have the ids that the process knows */
+	bool process_pasid; /* a KFD process has a PASID, which its render files get */
+	bool contexts;      /* CREATE_PROCESS exists */
+	bool checks_rings;  /* CREATE_QUEUE takes a ring only if it is a whole buffer */
 	uint32_t alignment_unit; /* bytes, in the list of GEM handles; 0: there is no list */
 };
 

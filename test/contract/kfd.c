@@ -74,26 +74,6 @@ RULE(kfd_dispatches_by_number_and_any_size)
 	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_CREATE_QUEUE, NULL), -EFAULT);
 }
 
-RULE(kfd_apertures_list_the_visible_gpus)
-{
-	struct kfd_process_device_apertures apertures[RAW_GPUS] = { 0 };
-	struct kfd_ioctl_get_process_apertures_new_args args = { 0 };
-	struct raw_process process;
-
-	EXPECT(raw_open(&process), 0);
-	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &args), 0);
-	EXPECT(args.num_of_nodes, process.gpus);
-	args.kfd_process_device_apertures_ptr = (uintptr_t)apertures;
-	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &args), 0);
-	EXPECT(args.num_of_nodes, process.gpus);
-	for (int i = 0; i < process.gpus; i++) {
-		EXPECT(apertures[i].gpu_id, process.gpu[i].gpu_id);
-		EXPECT(apertures[i].gpuvm_base, rule_kernel()->gpuvm_base);
-		EXPECT(apertures[i].gpuvm_limit, 0x7fffffffffff);
-		EXPECT(apertures[i].lds_base, 1ll << 48);
-	}
-}
-
 static struct raw_process inherited;
 
 static void child_is_refused(struct peer *peer)

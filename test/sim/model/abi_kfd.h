@@ -74,8 +74,6 @@ struct kfd_ipc_import_args {
 #define KFD_EVENT_LIMIT      4096u
 #define KFD_EVENT_PAGE_BYTES (KFD_EVENT_LIMIT * 8)
 
-#define KFD_GPUVM_LIMIT 0x7fffffffffffull
-
 _Static_assert(sizeof(struct kfd_create_queue_args) == 96, "abi");
 
 #endif

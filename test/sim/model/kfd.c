@@ -34,7 +34,6 @@ static const struct ioctl ioctls[KFD_COMMAND_END] = {
 	ENTRY(CREATE_QUEUE, 96, R | W, sim_kfd_create_queue),
 	ENTRY(DESTROY_QUEUE, 8, R | W, sim_kfd_destroy_queue),
 	ENTRY(CREATE_EVENT, 32, R | W, sim_kfd_create_event),
-	ENTRY(GET_PROCESS_APERTURES_NEW, 16, R | W, sim_kfd_get_apertures_new),
 	ENTRY(ACQUIRE_VM, 8, W, sim_kfd_acquire_vm),
 	ENTRY(ALLOC_MEMORY_OF_GPU, 40, R | W, sim_kfd_alloc_memory),
 	ENTRY(FREE_MEMORY_OF_GPU, 8, W, sim_kfd_free_memory),

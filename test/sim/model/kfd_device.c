@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The ioctls about a process and its GPUs as a whole: versions, apertures, page tables, policies
- * and clocks. State that CRIU_OP does not read is only kept, as in the real driver. */
+/* The ioctls about a process and its GPUs as a whole: versions, page tables, free memory, XNACK. */
 #include "process.h"
-
-#define LDS_BASE     (1ull << 48)
-#define SCRATCH_BASE (2ull << 48)
-#define LOW_HALF     0xffffffffull
 
 SIM_KFD_HANDLER(sim_kfd_get_version)
 {
@@ -14,42 +9,6 @@ SIM_KFD_HANDLER(sim_kfd_get_version)
 	(void)size;
 	version->major_version = 1;
 	version->minor_version = (u32)process->sim->knobs.kfd_minor;
-	return 0;
-}
-
-static void describe_aperture(const struct sim_pdd *pdd,
-			      struct kfd_process_device_apertures *aperture)
-{
-	memset(aperture, 0, sizeof(*aperture));
-	aperture->lds_base = LDS_BASE;
-	aperture->lds_limit = LDS_BASE | LOW_HALF;
-	aperture->scratch_base = SCRATCH_BASE;
-	aperture->scratch_limit = SCRATCH_BASE | LOW_HALF;
-	aperture->gpuvm_base = SIM_KNOB(pdd->gpu->sim, gpuvm_first_page) * SIM_PAGE_SIZE;
-	aperture->gpuvm_limit = KFD_GPUVM_LIMIT;
-	aperture->gpu_id = pdd->gpu->gpu_id;
-}
-
-SIM_KFD_HANDLER(sim_kfd_get_apertures_new)
-{
-	struct kfd_ioctl_get_process_apertures_new_args *io = args;
-	struct kfd_process_device_apertures aperture;
-	u32 count = min(io->num_of_nodes, process->num_pdds), i;
-
-	(void)size;
-	if (!io->num_of_nodes) {
-		io->num_of_nodes = process->num_pdds;
-		return 0;
-	}
-	if (io->num_of_nodes > process->sim->num_nodes)
-		return -EINVAL;
-	io->num_of_nodes = count;
-	for (i = 0; i < count; i++) {
-		describe_aperture(process->pdds[i], &aperture);
-		if (sim_os_copy_to_user(io->kfd_process_device_apertures_ptr + i * sizeof(aperture),
-					&aperture, sizeof(aperture)) < 0)
-			return -EFAULT;
-	}
 	return 0;
 }
 

@@ -155,7 +155,6 @@ int sim_kfd_mmap(struct sim_process *process, u64 offset, u64 size, struct sim_k
 
 /* kfd_device.c */
 SIM_KFD_HANDLER(sim_kfd_get_version);
-SIM_KFD_HANDLER(sim_kfd_get_apertures_new);
 SIM_KFD_HANDLER(sim_kfd_acquire_vm);
 SIM_KFD_HANDLER(sim_kfd_available_memory);
 SIM_KFD_HANDLER(sim_kfd_set_xnack_mode);

@@ -272,53 +272,6 @@ void sim_svm_unmapped(struct sim_process *process, u64 start, u64 end)
 	sim_unlock(&process->svm_lock);
 }
 
-static void answer(struct sim_process *process, const struct sim_svm_range *range,
-		   struct kfd_ioctl_svm_attribute *attr)
-{
-	struct sim_pdd *pdd;
-
-	switch (attr->type) {
-	case KFD_IOCTL_SVM_ATTR_PREFERRED_LOC:
-		attr->value = range ? range->preferred_loc : UNDEFINED;
-		break;
-	case KFD_IOCTL_SVM_ATTR_PREFETCH_LOC:
-		attr->value = range ? range->prefetch_loc : UNDEFINED;
-		break;
-	case KFD_IOCTL_SVM_ATTR_SET_FLAGS:
-		attr->value = range ? range->flags : DEFAULT_FLAGS;
-		break;
-	case KFD_IOCTL_SVM_ATTR_CLR_FLAGS:
-		attr->value = ~(range ? range->flags : DEFAULT_FLAGS);
-		break;
-	case KFD_IOCTL_SVM_ATTR_GRANULARITY:
-		attr->value = range ? range->granularity : DEFAULT_GRANULARITY;
-		break;
-	default:
-		pdd = sim_process_pdd(process, attr->value);
-		attr->type =
-			pdd && range ? range->access[pdd->index] : KFD_IOCTL_SVM_ATTR_NO_ACCESS;
-	}
-}
-
-static int get_attrs(struct sim_process *process, struct kfd_ioctl_svm_args *io)
-{
-	u64 first = io->start_addr / SIM_PAGE_SIZE;
-	struct sim_svm_range *range;
-	u32 i;
-
-	for (i = 0; i < io->nattr; i++)
-		if (check_attr(process, &io->attrs[i]) < 0)
-			return -EINVAL;
-	sim_lock(&process->svm_lock);
-	for (range = process->svm; range; range = range->next)
-		if (range->first <= first && first < range->first + range->pages)
-			break;
-	for (i = 0; i < io->nattr; i++)
-		answer(process, range, &io->attrs[i]);
-	sim_unlock(&process->svm_lock);
-	return 0;
-}
-
 SIM_KFD_HANDLER(sim_kfd_svm)
 {
 	struct kfd_ioctl_svm_args *io = args;
@@ -332,7 +285,7 @@ SIM_KFD_HANDLER(sim_kfd_svm)
 		return -EINVAL;
 	if (io->nattr > (size - sizeof(*io)) / sizeof(io->attrs[0]))
 		return -EINVAL;
-	if (io->op == KFD_IOCTL_SVM_OP_SET_ATTR)
-		return sim_svm_set(process, io->start_addr, io->size, io->attrs, io->nattr);
-	return io->op == KFD_IOCTL_SVM_OP_GET_ATTR ? get_attrs(process, io) : -EINVAL;
+	return io->op == KFD_IOCTL_SVM_OP_SET_ATTR
+		       ? sim_svm_set(process, io->start_addr, io->size, io->attrs, io->nattr)
+		       : -EINVAL;
 }
