@@ -48,7 +48,7 @@ static int enter_buffer(struct queue *queue, const struct aql_pm4 *packet)
 	return 0;
 }
 
-/* 1: it is complete; 0: it has come further; -EAGAIN: it waits. */
+/* Returns 1 if the packet is complete, 0 if it has come further, -EAGAIN if it waits. */
 static int run_by_type(struct gpu *gpu, struct queue *queue, const union aql_packet *packet,
 		       uint64_t at)
 {

@@ -7,7 +7,7 @@
 #include "gpu.h"
 
 #define STEPS      20000u /* instructions of a turn */
-#define FAST_TURNS 50u    /* then the kernel is taken for one that a test keeps in its loop */
+#define FAST_TURNS 50u    /* then a test keeps the kernel in its loop */
 #define SLOW_STEPS 200u
 #define MQD_BYTES  4096u /* the control stack follows the MQD at the next page */
 
@@ -187,6 +187,6 @@ int aql_load(struct gpu *gpu, struct queue *queue, const struct v9_mqd *mqd)
 	if (ret == 0)
 		ret = load(gpu, queue, &saved);
 	report_log(&gpu->report, REPORT_QUEUES, "doorbell %#x: %u waves are loaded%s",
-		   queue->doorbell, saved.gcn.num_waves, ret < 0 ? ", in vain" : "");
+		   queue->doorbell, saved.gcn.num_waves, ret < 0 ? ", but the load failed" : "");
 	return ret;
 }

@@ -14,13 +14,13 @@ struct hive;
 #define CONTROL_ANSWER  16384u
 
 struct control_client {
-	int fd; /* -1: none */
+	int fd; /* or -1 */
 	unsigned int length;
 	char line[CONTROL_LINE];
 };
 
 struct control {
-	int listen_fd; /* -1: none */
+	int listen_fd; /* or -1 */
 	struct control_client clients[CONTROL_CLIENTS];
 };
 

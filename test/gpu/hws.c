@@ -355,7 +355,7 @@ struct list_reader {
 	uint64_t address, end;
 	uint32_t dw[MAX_DWORDS];
 	uint32_t dwords, op;
-	unsigned int vmid; /* of the last process; 0: none */
+	unsigned int vmid; /* of the last process, or 0 */
 };
 
 static int read_packet(struct gpu *gpu, struct list_reader *reader)

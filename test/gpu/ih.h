@@ -16,8 +16,8 @@ struct ih_entry {
 	uint32_t data[4];
 };
 
-/* A lost interrupt is a violation, also one that overwrites an entry which the driver has not read.
- */
+/* A lost interrupt is a violation, and so is an interrupt that overwrites an entry before the
+ * driver has read it. */
 void ih_post(struct gpu *gpu, const struct ih_entry *entry);
 /* Whether the doorbell is that of the read pointer; then it is taken. */
 bool ih_ring(struct gpu *gpu, uint32_t doorbell, uint64_t value);

@@ -31,17 +31,17 @@ struct queue {
 	struct space space;
 	uint64_t base, size_bytes;
 	uint64_t rptr, wptr;   /* bytes since the beginning */
-	uint64_t rptr_address; /* where the queue reports its read pointer; 0: nowhere */
+	uint64_t rptr_address; /* where the queue reports its read pointer, or 0 */
 	bool has_doorbell;
 	uint32_t doorbell; /* dword of the doorbell BAR */
-	uint64_t mqd;      /* address in VMID 0; 0: none */
+	uint64_t mqd;      /* address in VMID 0, or 0 */
 	/* Of a queue of several XCCs, each of which has an entry of the table with the same
 	 * doorbell: how many they are, and the number of this one among them when packet 0 was
 	 * queued. */
 	unsigned int xccs, xcc_turn;
 	unsigned int target_xcc; /* of the partition: the only one that runs a PM4 queue */
 	struct queue_ib ib, next_ib;
-	uint32_t packet_dwords; /* of the packet at work; 0: not known */
+	uint32_t packet_dwords; /* of the packet at work, or 0 before it is read */
 	/* CWSR, of compute queues of processes */
 	uint64_t save_area;
 	uint32_t save_bytes, stack_bytes;

@@ -181,7 +181,7 @@ uint32_t regs_read(struct gpu *gpu, uint32_t reg)
 	return value;
 }
 
-/* Registers with a meaning of their own. true: the write is done. */
+/* Writes a register that has a meaning of its own. Returns whether it was such a register. */
 static bool write_special(struct gpu *gpu, uint32_t reg, uint32_t value)
 {
 	unsigned int xcc;

@@ -36,9 +36,9 @@ struct vfio_user {
 	void *owner;
 	struct guest *guest;
 	struct report *report;
-	int listen_fd, fd;          /* -1: none */
+	int listen_fd, fd;          /* or -1 */
 	int interrupt_fd;           /* the eventfd of MSI vector 0, or -1 */
-	int fds[VFIO_USER_MAX_FDS]; /* those that came with the message; -1: taken */
+	int fds[VFIO_USER_MAX_FDS]; /* those that came with the message, -1 once taken */
 	unsigned int num_fds;
 	_Alignas(8) uint8_t message[VFIO_USER_MAX_MESSAGE];
 	_Alignas(8) uint8_t answer[VFIO_USER_MAX_MESSAGE];

@@ -241,7 +241,7 @@ CHIP_TEST(a_queue_waits_for_the_xcc_that_has_the_turn)
 	regs_write(machine.gpu, gpu_register_of(7, REG(GC, mmCP_MEC_CNTL)), 0);
 	queues_ring(machine.gpu, DOORBELL, 2);
 	machine_run();
-	/* packet 0 is for XCC 0, packet 1 for XCC 7, which is the only other one that runs */
+	/* packet 0 is for XCC 0, packet 1 for XCC 7: no other XCC runs */
 	assert_int_equal(queue_on(7)->rptr, 2 * AQL_PACKET_BYTES);
 }
 

@@ -249,7 +249,7 @@ static void chain_answer(struct chain *chain, int answer)
 }
 
 /* After a failure the thread only answers. */
-static void chain_lament(struct chain *chain, int failure)
+static void chain_answer_failure(struct chain *chain, int failure)
 {
 	for (;;) {
 		enum chain_request request;
@@ -290,7 +290,7 @@ static void *chain_main(void *argument)
 		ret = chain_retire(chain);
 		(void)nanosleep(&pace, NULL);
 	}
-	chain_lament(chain, ret);
+	chain_answer_failure(chain, ret);
 	return NULL;
 }
 

@@ -19,7 +19,7 @@ struct chain_options {
 	/* Rest after every batch, to leave the processor to others. */
 	unsigned int pace_us;
 	uint64_t key;
-	/* Counted up by the engine in each batch; NULL: none. */
+	/* The engine counts it up in each batch. NULL if there is none. */
 	uint64_t *counter;
 };
 

@@ -33,8 +33,8 @@ struct rocr_gpu {
 	hsa_signal_t done;
 	pthread_t sleeper;
 	struct rocr_loop loop;
-	struct rocr_kernels *kernels; /* NULL: none */
-	struct rocr_vmem *vmem;       /* NULL: none */
+	struct rocr_kernels *kernels; /* or NULL */
+	struct rocr_vmem *vmem;       /* or NULL */
 };
 
 struct rocr_work {

@@ -60,7 +60,7 @@ struct rank {
 	struct board *board;
 	unsigned int number, before;
 	int gpu;    /* of the import and of the queue */
-	int parent; /* a socket that takes the dma-buf of the own buffer; -1: none does */
+	int parent; /* a socket that takes the dma-buf of the own buffer, or -1 if none does */
 	enum mode mode;
 	struct raw_process process;
 	struct raw_queue queue;
@@ -302,7 +302,7 @@ static int ask(struct rank *rank)
 		if (rank->waited++ < PATIENCE)
 			return 0;
 		return report_fail(rank->report, -ETIME,
-				   "rank %u: nobody answers question %" PRIu64, rank->number,
+				   "rank %u: no rank answers question %" PRIu64, rank->number,
 				   rank->question);
 	}
 	rank->waited = 0;
@@ -406,7 +406,7 @@ static int fork_ranks(struct parent *parent)
 	return ret;
 }
 
-/* The question in the buffer of rank @number, whose other pages are right; 0: they are not. */
+/* The question in the buffer of rank @number, or 0 if its other pages are not right. */
 static uint64_t look_at(const struct parent *parent, unsigned int number)
 {
 	const uint64_t *words =

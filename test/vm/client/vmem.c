@@ -30,7 +30,7 @@
 
 struct buffer {
 	struct raw_bo bo; /* its address is that of the first mapping */
-	char *second;     /* the second mapping; NULL: not mapped twice */
+	char *second;     /* the second mapping, or NULL */
 	uint32_t handle;
 	uint64_t generation;
 };

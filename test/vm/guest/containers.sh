@@ -174,7 +174,7 @@ docker_job() {
 	ready docker job "$@"
 }
 
-# The checkpoint has ended the job, and docker has noticed it. Before, `docker start` takes the job for one that runs.
+# The checkpoint has ended the job, and docker has noticed it. Until then, `docker start` believes that the job runs.
 docker_stopped() {
 	stopped
 	docker wait job

@@ -197,7 +197,7 @@ process_runs() { # PID
 	before=$queues
 	until_true unless_broken moves_on "$1" "$before" || fail "queues of $1 do nothing"
 }
-# The client, the kernel or the emulated GPU says at once that the wait is in vain: after a page fault the driver stops all
+# The client, the kernel or the emulated GPU says at once that the wait will not end: after a page fault the driver stops all
 # queues of the process, and a queue whose waves are lost stands still.
 unless_broken() {
 	no_failed_client
@@ -255,8 +255,8 @@ complaints() {
 		grep -E 'WARNING:|BUG:|Oops|refcount_t|amdgpu.*(page fault|\*ERROR\*|timeout|GPU reset|\<hang)' || true
 }
 
-# The emulated GPU counts violations since its start. A scenario answers for those since its first machine, so an earlier
-# one that failed for another reason leaves it none.
+# The emulated GPU counts violations since its start. Those from before the first machine of a scenario belong to an
+# earlier scenario.
 note_violations() {
 	local answer
 

@@ -8,7 +8,7 @@
 
 read -r criu_version < /opt/vm/criu
 . /opt/vm/guest/driver.sh
-limit=390 # seconds for one event, on a host that has no time for us: the client gives up after 120 and says what it lacks
+limit=390 # seconds for one event, on a busy host: the client gives up after 120 and logs what it lacks
 
 # why REASON: writes the reason and the state of the device to the report and to the logs.
 why() {
@@ -174,7 +174,8 @@ try_restore() {
 	local dir=$1
 
 	# CRIU gives the task its old pid.
-	! dead "${pid:-0}" || until_true has_no_number "${pid:-0}" || fail "nobody reaps process $pid"
+	! dead "${pid:-0}" || until_true has_no_number "${pid:-0}" ||
+		fail "process $pid is a zombie: its parent does not wait for it"
 	shift
 	streaming serve bounded criu restore -D "$dir" -o "${restore_log:-restore.log}" -v4 -d "$@"
 }
@@ -312,7 +313,7 @@ runs() {
 	local process processes
 
 	gpu_processes "$pid"
-	[ ${#processes[@]} -gt 0 ] || fail "the device knows nobody of session $pid"
+	[ ${#processes[@]} -gt 0 ] || fail "KFD knows no process of session $pid"
 	for process in "${processes[@]}"; do
 		process_runs "$process"
 	done

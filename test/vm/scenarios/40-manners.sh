@@ -77,7 +77,7 @@ scenario_frozen_beside() {
 	echo "$pid" > "$group/cgroup.procs"
 	dump img "$pid" --leave-running --freeze-cgroup "$group"
 	compgen -G 'img/amdgpu-kfd-*.img' > /dev/null || fail "the dump has no image"
-	! grep -q "process $other: its queues are stopped" img/dump.log || fail "who is not dumped was paused"
+	! grep -q "process $other: its queues are stopped" img/dump.log || fail "a process that is not dumped was paused"
 	finish
 	pid=$other
 	client="client $pid:"
@@ -118,7 +118,7 @@ scenario_frozen_above() {
 # The other plugin answers for all tasks, and CRIU then asks no further plugin.
 scenario_neighbour_resumes() {
 	machine one
-	asks_neighbours || skip "this CRIU would not ask us for anything"
+	asks_neighbours || skip "this CRIU does not ask the plugin for anything"
 	plugin_folder first
 	start_client
 	dump img "$pid"

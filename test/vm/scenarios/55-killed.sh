@@ -312,7 +312,7 @@ scenario_killed_task() {
 	finish
 }
 
-# Tasks share buffers, and one is killed before or while it shares them again. The others wait for it in vain, so the
+# Tasks share buffers, and one is killed before or while it shares them again. The others wait until their limit, so the
 # restore fails and none of them runs. The engine is slow, so no restore is over before the kill.
 scenario_killed_sharer() {
 	local ranks n rank early=0

@@ -96,7 +96,7 @@ lazy_daemon() {
 
 	start lazy.log criu lazy-pages -D img -o lazy.log -v4
 	daemon=$pid
-	until_true test -S img/lazy-pages.socket || fail "nobody listens: $(tail -n 1 img/lazy.log)"
+	until_true test -S img/lazy-pages.socket || fail "no process listens: $(tail -n 1 img/lazy.log)"
 	printf '#!/bin/sh\n[ "$CRTOOLS_SCRIPT_ACTION" != post-restore ] || kill -STOP %d\n' "$daemon" > stop-daemon
 	chmod +x stop-daemon
 }

@@ -37,7 +37,7 @@ scenario_options_file() {
 	rm /etc/criu/amdgpu_plugin.conf
 }
 
-# The plugin follows a device-map in the file: a GPU comes back as one that the mapper would not choose. The process
+# The plugin follows a device-map in the file: the process gets a GPU that the mapper would not choose. The process
 # has none of the GPUs on which it comes back, so its gpu_ids are not exchanged.
 scenario_device_map() {
 	machine eight 4,5,6,7

@@ -141,7 +141,7 @@ static long session_of(const char *pid)
 	return session;
 }
 
-/* The pid in the process's own pid namespace; 0: the process has ended. */
+/* The pid in the process's own pid namespace, or 0 if the process has ended. */
 static long own_number(const char *pid)
 {
 	FILE *status = open_of(pid, "status");
