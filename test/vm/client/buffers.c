@@ -104,6 +104,43 @@ static struct pattern buffer_pattern(const struct buffers *buffers, const struct
 	return pattern;
 }
 
+/* The staging memory has contents while it is idle, too. No buffer has its id. */
+static struct pattern staging_pattern(const struct buffers *buffers, int gpu_index)
+{
+	struct pattern pattern = {
+		.key = pattern_key(buffers->instance, UINT32_MAX - 1 - (uint32_t)gpu_index,
+				   buffers->mutations),
+	};
+
+	return pattern;
+}
+
+static void staging_fill(struct buffers *buffers)
+{
+	for (int i = 0; i < buffers->gpus->count; i++) {
+		struct pattern pattern = staging_pattern(buffers, i);
+
+		pattern_fill(&pattern, 0, buffers->staging[i].address, STAGING_BYTES);
+	}
+}
+
+static int staging_verify(const struct buffers *buffers)
+{
+	for (int i = 0; i < buffers->gpus->count; i++) {
+		struct pattern pattern = staging_pattern(buffers, i);
+		struct pattern_mismatch wrong;
+		int ret;
+
+		ret = pattern_check(&pattern, 0, buffers->staging[i].address, STAGING_BYTES,
+				    &wrong);
+		if (ret < 0)
+			return report_fail(buffers->report, ret,
+					   "GPU %d: the staging memory differs at 0x%" PRIx64,
+					   buffers->gpus->list[i].index, wrong.offset_bytes);
+	}
+	return 0;
+}
+
 static size_t piece_bytes(const struct buffer *buffer, size_t done)
 {
 	size_t left = buffer->memory.size_bytes - done;
@@ -266,6 +303,7 @@ int buffers_new(struct report *report, const struct gpus *gpus, struct sdma_queu
 			return ret;
 		}
 	}
+	staging_fill(buffers);
 	*ret_buffers = buffers;
 	return 0;
 }
@@ -284,9 +322,12 @@ void buffers_free(struct buffers *buffers)
 
 int buffers_verify(struct buffers *buffers)
 {
-	for (unsigned int i = 0; i < buffers->count; i++) {
-		int ret = buffer_verify(buffers, &buffers->list[i]);
+	int ret = staging_verify(buffers);
 
+	if (ret < 0)
+		return ret;
+	for (unsigned int i = 0; i < buffers->count; i++) {
+		ret = buffer_verify(buffers, &buffers->list[i]);
 		if (ret < 0)
 			return ret;
 	}
@@ -308,6 +349,7 @@ int buffers_mutate(struct buffers *buffers)
 		if (ret < 0)
 			return ret;
 	}
+	staging_fill(buffers);
 	return 0;
 }
 

@@ -19,8 +19,8 @@
 #define BATCH_STEPS  16u
 #define PASS_BATCHES (CHAIN_CELLS / BATCH_STEPS)
 #define DEPTH_MAX    64u
-/* Every pass in the ring has its own snapshot. */
-#define SNAPSHOTS (DEPTH_MAX / PASS_BATCHES + 2)
+/* Every pass that ends in the ring has its own snapshot. */
+#define SNAPSHOTS_MAX (DEPTH_MAX / PASS_BATCHES)
 /* Data and slot of each step, a counter, filler, snapshot, signal and fence, and padding. */
 #define BATCH_BYTES                                                                               \
 	((BATCH_STEPS * 2 + 1) * SDMA_ATOMIC_BYTES + 4 * SDMA_COPY_BYTES + 2 * SDMA_FENCE_BYTES + \
@@ -54,7 +54,8 @@ struct chain {
 	struct memory tape;
 	struct memory filler[2];
 	struct chain_model model;
-	struct snapshot snapshots[SNAPSHOTS];
+	struct snapshot snapshots[SNAPSHOTS_MAX];
+	unsigned int num_snapshots;
 	struct batch batches[DEPTH_MAX];
 	unsigned int first, outstanding;
 	uint64_t packets;
@@ -93,12 +94,23 @@ static void chain_put_step(struct chain *chain, const struct chain_step *step)
 	chain->packets += 2;
 }
 
+/* A snapshot keeps its contents until the engine takes the next one. */
+static int chain_check_snapshot(struct chain *chain, const struct snapshot *snapshot)
+{
+	if (memcmp(snapshot->memory.address, &snapshot->expected, sizeof(snapshot->expected)) == 0)
+		return 0;
+	return report_fail(chain->report, -EILSEQ,
+			   "GPU %d: the snapshot of pass %" PRIu64 " has changed afterwards",
+			   chain->gpu->index, snapshot->pass);
+}
+
 static struct snapshot *chain_put_snapshot(struct chain *chain)
 {
 	struct snapshot *snapshot = &chain->snapshots[0];
 
 	while (snapshot->busy)
 		snapshot++;
+	(void)chain_check_snapshot(chain, snapshot); /* the report keeps a failure */
 	snapshot->busy = true;
 	snapshot->pass = chain->model.next / CHAIN_CELLS - 1;
 	memcpy(&snapshot->expected, &chain->model.state, sizeof(snapshot->expected));
@@ -204,6 +216,7 @@ static int chain_check_filler(struct chain *chain)
 					   chain->gpu->index, wrong.offset_bytes);
 		chain->packets += 2;
 	}
+	memcpy(staging->address, &chain->snapshots[0].expected, CHAIN_TAPE_BYTES);
 	return 0;
 }
 
@@ -223,6 +236,8 @@ static int chain_drain(struct chain *chain)
 		ret = sdma_check_idle(&chain->queue);
 	if (ret == 0)
 		ret = waiter_settle(&chain->waiter);
+	for (unsigned int i = 0; ret == 0 && i < chain->num_snapshots; i++)
+		ret = chain_check_snapshot(chain, &chain->snapshots[i]);
 	if (ret == 0 && chain->options.filler_kib)
 		ret = chain_check_filler(chain);
 	return ret;
@@ -326,6 +341,23 @@ static int chain_alloc_filler(struct chain *chain, const struct gpus *only)
 	return ret;
 }
 
+static int chain_alloc_snapshots(struct chain *chain, size_t state_bytes, const struct gpus *only)
+{
+	chain->num_snapshots = (chain->options.depth + PASS_BATCHES - 1) / PASS_BATCHES;
+	for (unsigned int i = 0; i < chain->num_snapshots; i++) {
+		struct snapshot *snapshot = &chain->snapshots[i];
+		int ret;
+
+		ret = memory_alloc(chain->report, MEMORY_GTT, state_bytes, chain->gpu, only,
+				   &snapshot->memory);
+		if (ret < 0)
+			return ret;
+		snapshot->expected = chain->model.state;
+		memcpy(snapshot->memory.address, &snapshot->expected, sizeof(snapshot->expected));
+	}
+	return 0;
+}
+
 static int chain_alloc(struct chain *chain)
 {
 	struct gpus only = memory_only(chain->gpu);
@@ -337,9 +369,8 @@ static int chain_alloc(struct chain *chain)
 	if (ret == 0)
 		ret = memory_alloc(chain->report, MEMORY_GTT, CHAIN_TAPE_BYTES, chain->gpu, &only,
 				   &chain->tape);
-	for (unsigned int i = 0; ret == 0 && i < SNAPSHOTS; i++)
-		ret = memory_alloc(chain->report, MEMORY_GTT, state_bytes, chain->gpu, &only,
-				   &chain->snapshots[i].memory);
+	if (ret == 0)
+		ret = chain_alloc_snapshots(chain, state_bytes, &only);
 	if (ret == 0)
 		ret = chain_alloc_filler(chain, &only);
 	return ret;
@@ -352,6 +383,7 @@ static int chain_open(struct chain *chain)
 
 	while (ring_bytes < (chain->options.depth + 1) * BATCH_BYTES)
 		ring_bytes *= 2;
+	chain_model_init(&chain->model, chain->options.key);
 	/* Rings of ROCm programs are user memory: it must be back before the queue runs. */
 	ret = sdma_open(chain->report, chain->gpu, MEMORY_USERPTR, ring_bytes, &chain->queue);
 	if (ret == 0)
@@ -361,9 +393,7 @@ static int chain_open(struct chain *chain)
 	if (ret < 0)
 		return ret;
 
-	chain_model_init(&chain->model, chain->options.key);
 	memcpy(chain->tape.address, chain->model.tape, CHAIN_TAPE_BYTES);
-	memcpy(chain->snapshots[0].memory.address, &chain->model.state, sizeof(chain->model.state));
 	return sdma_copy_now(&chain->queue, chain->snapshots[0].memory.address,
 			     chain->table.address, sizeof(chain->model.state));
 }
@@ -376,7 +406,7 @@ static void chain_close(struct chain *chain)
 	memory_free(chain->report, &chain->tape);
 	memory_free(chain->report, &chain->filler[0]);
 	memory_free(chain->report, &chain->filler[1]);
-	for (unsigned int i = 0; i < SNAPSHOTS; i++)
+	for (unsigned int i = 0; i < chain->num_snapshots; i++)
 		memory_free(chain->report, &chain->snapshots[i].memory);
 	free(chain);
 }

@@ -35,6 +35,9 @@ int sdma_open(struct report *report, const struct gpu *gpu, enum memory_kind kin
 	if (ret < 0)
 		return ret;
 	memset(queue->ring.address, 0, ring_bytes);
+	queue->written = calloc(1, ring_bytes);
+	if (!queue->written)
+		return report_fail(report, -ENOMEM, "no memory for the packets of a queue");
 	ret = memory_alloc(report, MEMORY_GTT, 4096, gpu, &only, &queue->fence);
 	if (ret < 0)
 		return ret;
@@ -61,6 +64,8 @@ void sdma_close(struct sdma_queue *queue)
 	}
 	memory_free(queue->report, &queue->fence);
 	memory_free(queue->report, &queue->ring);
+	free(queue->written);
+	queue->written = NULL;
 }
 
 size_t sdma_space(const struct sdma_queue *queue)
@@ -68,31 +73,35 @@ size_t sdma_space(const struct sdma_queue *queue)
 	return queue->ring.size_bytes - (size_t)(queue->write_bytes - queue->retired_bytes);
 }
 
+static void sdma_put_word(struct sdma_queue *queue, uint32_t word)
+{
+	volatile uint32_t *ring = queue->ring.address;
+	size_t at = queue->write_bytes / 4 % (queue->ring.size_bytes / 4);
+
+	ring[at] = queue->written[at] = word;
+	queue->write_bytes += 4;
+}
+
 /* A packet must not wrap around the end of the ring: NOPs, which are zeroes, fill what is left. */
 static void sdma_pad(struct sdma_queue *queue, size_t count)
 {
-	volatile uint32_t *ring = queue->ring.address;
 	size_t words = queue->ring.size_bytes / 4;
 	size_t at = queue->write_bytes / 4 % words;
 
 	if (at + count <= words)
 		return;
-	for (; at < words; at++, queue->write_bytes += 4)
-		ring[at] = OP_NOP;
+	for (; at < words; at++)
+		sdma_put_word(queue, OP_NOP);
 }
 
 static void sdma_put(struct sdma_queue *queue, const uint32_t *packet, size_t count)
 {
-	volatile uint32_t *ring = queue->ring.address;
-	size_t words = queue->ring.size_bytes / 4;
-
 	/* Writing over packets that were not executed yet would spoil the test, not the device. */
 	if (sdma_space(queue) < count * 4 + SDMA_PAD_BYTES)
 		abort();
 	sdma_pad(queue, count);
 	for (size_t i = 0; i < count; i++)
-		ring[queue->write_bytes / 4 % words + i] = packet[i];
-	queue->write_bytes += count * 4;
+		sdma_put_word(queue, packet[i]);
 }
 
 static uint32_t low(const void *address)
@@ -184,6 +193,28 @@ int sdma_wait(struct sdma_queue *queue, const struct sdma_mark *mark)
 	return 0;
 }
 
+/* The engine reads neither again, so a wrong word shows here only. */
+static int sdma_check_memory(const struct sdma_queue *queue)
+{
+	const uint32_t *ring = queue->ring.address, *fence = queue->fence.address;
+	size_t at = 0;
+
+	if (*fence != queue->sequence)
+		return report_fail(queue->report, -EILSEQ,
+				   "GPU %d: fence of queue %" PRIu64 ": expected %u, got %u",
+				   queue->gpu_index, (uint64_t)queue->resource.QueueId,
+				   queue->sequence, *fence);
+	if (memcmp(ring, queue->written, queue->ring.size_bytes) == 0)
+		return 0;
+	while (ring[at] == queue->written[at])
+		at++;
+	return report_fail(queue->report, -EILSEQ,
+			   "GPU %d: word %zu in the ring of queue %" PRIu64
+			   ": expected %#x, got %#x",
+			   queue->gpu_index, at, (uint64_t)queue->resource.QueueId,
+			   queue->written[at], ring[at]);
+}
+
 int sdma_check_idle(struct sdma_queue *queue)
 {
 	const struct timespec step = { .tv_nsec = WAIT_STEP_NS };
@@ -193,7 +224,7 @@ int sdma_check_idle(struct sdma_queue *queue)
 	for (long i = 0; i < WAIT_STEPS / 8; i++) {
 		read_bytes = __atomic_load_n(queue->resource.Queue_read_ptr_aql, __ATOMIC_ACQUIRE);
 		if (read_bytes == queue->write_bytes)
-			return 0;
+			return sdma_check_memory(queue);
 		(void)nanosleep(&step, NULL);
 	}
 	return report_fail(queue->report, -EILSEQ,

@@ -26,6 +26,7 @@ struct sdma_queue {
 	int gpu_index;
 	HsaQueueResource resource;
 	struct memory ring;
+	uint32_t *written; /* what the ring must have */
 	/* One page that the engine writes: the word of sdma_mark(). */
 	struct memory fence;
 	uint64_t write_bytes;   /* made so far */
@@ -61,7 +62,8 @@ int sdma_reached(const struct sdma_queue *queue, const struct sdma_mark *mark);
  * when it never does. */
 int sdma_wait(struct sdma_queue *queue, const struct sdma_mark *mark);
 
-/* The read pointer that the engine reports, when it is idle, must be all that was written. */
+/* The read pointer that the engine reports, when it is idle, must be all that was written. Ring and
+ * fence must be as they were left. */
 int sdma_check_idle(struct sdma_queue *queue);
 
 /* One copy of any size, and the wait for it. */
