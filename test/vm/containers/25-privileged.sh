@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# CRIU and the plugin in a privileged container, where they dump and restore a process beside them. The host has no plugin.
+
+inside() { podman exec box "$@"; }
+
+# Starts the container. Its file system is a copy of the guest's, and its first process reaps ended jobs.
+privileged_box() {
+	job_log
+	mkdir log/images
+	dpkg -r criu-plugin-amdgpu
+	podman run -d --name box --privileged --init -v "$work/log:/log" --rootfs /:O sleep inf
+	inside /opt/vm/guest/install-package
+}
+
+# A job in the container, ready. Sets $pid, and $inner to its number in the container.
+box_job() {
+	inside sh -c 'setsid /opt/vm/bin/gpu_client --log /log/client.log < /dev/null > /dev/null 2>&1 &'
+	until_true box_pid || fail "no job in the container"
+	started+=("$pid")
+	client="client $inner:"
+	wait_line client.log "$client ready"
+	before=$(job_state)
+}
+box_pid() {
+	pid=$(pgrep -x -o gpu_client) || return 1
+	inner=$(sed -n 's/^NSpid:.*\t//p' "/proc/$pid/status")
+}
+
+box_dump() {
+	inside criu dump -t "$inner" -D /log/images -o dump.log -v4 || fail "dump failed: $(errors log/images/dump.log)"
+	stopped
+	until_true has_no_number "$pid"
+}
+
+box_restore() {
+	inside criu restore -d -D /log/images -o restore.log -v4 || fail "restore failed: $(errors log/images/restore.log)"
+	box_pid
+	started+=("$pid")
+	unchanged
+}
+
+scenario_container_privileged() { # long
+	machine one
+	privileged_box
+	box_job
+	box_dump
+	box_restore
+	[ ! -e /usr/lib/criu/amdgpu_plugin.so ] || fail "the host has a plugin, too"
+	finish
+	/opt/vm/guest/install-package
+}
