@@ -3,6 +3,7 @@
 #ifndef AMDGPU_PLUGIN_TOOLS_CHECK_H
 #define AMDGPU_PLUGIN_TOOLS_CHECK_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -41,7 +42,13 @@ void check_criu(struct check *check);
 int check_find_process(struct check *check, struct pid_list *ret_tree);
 /* Examines them. @ret_has_gpu: whether one uses a GPU. */
 int check_process(struct check *check, const struct pid_list *tree, bool *ret_has_gpu);
-/* check_rights.c: warns of a process that CRIU with the rights of this program cannot restore. */
+/* The path of CRIU's program. Returns false if there is none. */
+bool check_find_criu(char path[PATH_MAX]);
+/* check_rights.c: what CRIU may do if the user of this program starts it. Whether the capabilities of
+ * its file are enough for KFD; whether it can attach to a job; and a warning of a process that it
+ * cannot restore. */
+bool check_may_checkpoint(void);
+void check_attach(struct check *check);
 void check_rights(const struct pid_list *tree);
 /* check_room.c: the directory for a dump. */
 void check_room(struct check *check);

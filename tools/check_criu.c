@@ -47,7 +47,7 @@ static const char *name_releases(unsigned int hooks)
 	}
 }
 
-static bool find_criu(char path[PATH_MAX])
+bool check_find_criu(char path[PATH_MAX])
 {
 	const char *variable = getenv("PATH");
 	_cleanup_free_ char *directories = NULL;
@@ -165,7 +165,7 @@ void check_criu(struct check *check)
 	_cleanup_(elf_close) struct elf criu = { 0 };
 	char path[PATH_MAX];
 
-	if (!find_criu(path)) {
+	if (!check_find_criu(path)) {
 		check_refuse(check, "CRIU: is not in PATH; install criu");
 	} else {
 		int ret = elf_open(path, &criu);

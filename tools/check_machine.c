@@ -35,7 +35,8 @@ static void name_driver(char *text, size_t size)
 		(void)snprintf(text, size, "amdgpu of the kernel");
 }
 
-/* UNPAUSE changes nothing in this process, which is not paused. */
+/* UNPAUSE changes nothing in this process, which is not paused. It answers EACCES to a program
+ * without the capability. */
 static void check_driver(struct check *check)
 {
 	_cleanup_close_ int fd = -1;
@@ -52,7 +53,7 @@ static void check_driver(struct check *check)
 	if (!ret)
 		ret = kfd_unpause(fd);
 	name_driver(driver, sizeof(driver));
-	if (!ret || ret == -EINVAL) {
+	if (!ret || ret == -EINVAL || (ret == -EACCES && check_may_checkpoint())) {
 		check_say_ok(check, "driver: %s, KFD %u.%u, can checkpoint", driver, version.major,
 			     version.minor);
 		return;
@@ -85,7 +86,7 @@ static const char *find_remedy(int error)
 		int error;
 		const char *text;
 	} remedies[] = {
-		{ -EACCES, "; run this command as root" },
+		{ -EACCES, "; become a member of the group of its render node, or run this command as root" },
 		{ -EPERM, "; let the device cgroup of the container allow its render node" },
 		{ -ENOENT, "; make its render node in /dev/dri" },
 		{ -ENODATA, " (no SDMA rings); load amdgpu with user_queue=1" },
@@ -133,6 +134,7 @@ void check_machine(struct check *check, bool *ret_has_gpu)
 		return;
 	}
 	check_driver(check);
+	check_attach(check);
 	for (size_t i = 0; !check->request->pid && i < check->topology.num_nodes; i++) {
 		if (check->topology.nodes[i].gpu_id)
 			check_machine_gpu(check, &check->topology.nodes[i]);

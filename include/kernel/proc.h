@@ -24,6 +24,9 @@ int proc_find_rights(pid_t pid, uint64_t *ret_bounding, bool *ret_no_new_privs);
 /* The inode of the pid namespace of this process, or 0 if /proc does not show it. */
 ino_t proc_pid_namespace(void);
 
+/* Whether this process is in another user namespace than the initial one. */
+bool proc_in_user_namespace(void);
+
 /* Whether no process of this pid namespace has @pid. */
 bool proc_is_missing(pid_t pid);
 

@@ -16,13 +16,10 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "kernel/kfd.h"
+#include "kernel/proc.h"
 #include "kernel/render_node.h"
 
 #define MOUNT_NAMESPACE "/proc/self/ns/mnt"
-#define USER_NAMESPACE  "/proc/self/ns/user"
-
-/* The inode of the initial user namespace (PROC_USER_INIT_INO in the kernel's linux/proc_ns.h). */
-#define USER_NAMESPACE_INITIAL 0xeffffffd
 
 /* As udev makes render nodes and /dev/kfd where no group is set. */
 #define MODE_DEFAULT 0666
@@ -230,13 +227,6 @@ static bool has_mknod(void)
 	       data[CAP_TO_INDEX(CAP_MKNOD)].effective & CAP_TO_MASK(CAP_MKNOD);
 }
 
-static bool has_user_namespace(void)
-{
-	struct stat namespace;
-
-	return stat(USER_NAMESPACE, &namespace) == 0 && namespace.st_ino != USER_NAMESPACE_INITIAL;
-}
-
 /* Why the task cannot make the node, and what helps; to follow the name of the node. */
 static void explain(const struct node *node, int error, char *text, size_t size)
 {
@@ -249,7 +239,7 @@ static void explain(const struct node *node, int error, char *text, size_t size)
 	else if (!has_mknod())
 		(void)snprintf(text, size, ": CRIU has no CAP_MKNOD; run CRIU with it, or %s",
 			       mount);
-	else if (has_user_namespace())
+	else if (proc_in_user_namespace())
 		(void)snprintf(text, size, ": the container has a user namespace; %s", mount);
 	else
 		(void)snprintf(text, size,

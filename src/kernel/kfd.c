@@ -436,8 +436,6 @@ static const struct {
 	{ KFD_PROCESS_INFO, -ENOTTY,
 	  "this kernel cannot checkpoint GPU processes; use Linux 5.18 or newer" },
 	{ KFD_PROCESS_INFO, -EBADF, "the process is not part of this dump" },
-	{ KFD_PROCESS_INFO, -EACCES,
-	  "the kernel requires CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the initial user namespace" },
 	{ KFD_PROCESS_INFO, -EIO,
 	  "its GPU hangs or is in reset; its queues may stay stopped, and then only ending the "
 	  "process helps" },
@@ -470,6 +468,11 @@ static const struct {
 
 const char *kfd_explain(enum kfd_criu_op op, int error)
 {
+	/* kfd_ioctl() in kfd_chardev.c asks for it before it looks at the operation. */
+	if (error == -EACCES)
+		return "the kernel requires CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the initial "
+		       "user namespace; run CRIU there, as root or with this capability (setcap "
+		       "cap_checkpoint_restore+eip)";
 	for (size_t i = 0; i < ARRAY_SIZE(explanations); i++) {
 		if (explanations[i].op == op && explanations[i].error == error)
 			return explanations[i].text;

@@ -17,6 +17,9 @@
 
 #include "amdgpu_plugin_util.h"
 
+/* PROC_USER_INIT_INO in the kernel's linux/proc_ns.h */
+#define USER_NAMESPACE_INITIAL 0xeffffffd
+
 /* The kernel has 20 bits for minors. */
 #define MINOR_DIGITS_MAX 7
 
@@ -116,6 +119,14 @@ ino_t proc_pid_namespace(void)
 	struct stat namespace;
 
 	return stat("/proc/self/ns/pid", &namespace) < 0 ? 0 : namespace.st_ino;
+}
+
+bool proc_in_user_namespace(void)
+{
+	struct stat namespace;
+
+	return !stat("/proc/self/ns/user", &namespace) &&
+	       namespace.st_ino != USER_NAMESPACE_INITIAL;
 }
 
 bool proc_is_missing(pid_t pid)

@@ -94,6 +94,7 @@ checks_machine() {
 	AMDGPU_SIM_KNOBS="kernel=dkms-6.12" checked one "AMD's driver" 0 "a process may be refused: it cannot be rebuilt by this kernel" -L build
 	AMDGPU_SIM_KNOBS="faults=drm:CTX 1 -12" checked one "no copies" 1 "contents cannot be copied: Cannot allocate memory" -L build
 	checks_kernels
+	checks_rights
 	edited_machine gfx12 's/^gfx_target_version .*/gfx_target_version 120000/'
 	checked "$work/gfx12" "gfx12" 1 "GPU 0x07cd: .*gfx1200.*: contents cannot be copied" -L build
 	checked "$work/gfx12" "BOs of gfx12" 1 "a BO may be refused: it is on a GPU of gfx12" -L build
@@ -112,7 +113,7 @@ checks_kernels() {
 	done <<-END
 		0 (no SDMA rings); load amdgpu with user_queue=1
 		1 ; let the device cgroup of the container allow its render node
-		13 ; run this command as root
+		13 ; become a member of the group of its render node, or run this command as root
 	END
 	LOST=/dev/dri/renderD128 checked one "a lost render node" 1 "contents cannot be copied: No such file or directory; make its render node in /dev/dri$" -L build
 	has_not "the memory of a lost render node" "a BO may be refused"
@@ -132,6 +133,34 @@ checks_kernels() {
 		RELEASE=$release checked one "Linux $release" 0 "" -q -L build
 	done
 	preloaded=
+}
+
+# What a user without rights lacks. CRIU may have what the tool does not have.
+checks_rights() {
+	local user="setpriv --reuid 65534 --regid 65534 --clear-groups" command=
+	local words="kernel.yama.ptrace_scope is" no_right="faults=kfd:CRIU_UNPAUSE 1 -13;faults=kfd:CRIU_UNPAUSE 2 -13"
+
+	chmod 711 "$work"
+	preloaded=$PWD/build/tool/other_kernel.so
+	command=$user AMDGPU_SIM_KNOBS="$no_right" checked one "a user" 1 \
+		"cannot checkpoint: .*; run CRIU there, as root or with this capability (setcap " -L build
+	file_capabilities $((1 << 8)) # CAP_CHECKPOINT_RESTORE
+	command=$user AMDGPU_SIM_KNOBS="$no_right" checked one "a user, and CRIU with a capability" 0 "^ok  driver: .*, can checkpoint$" -L build
+	command="$user --no-new-privs" AMDGPU_SIM_KNOBS="$no_right" checked one "no new privileges" 1 "cannot checkpoint: " -L build
+	command=$user YAMA=1 checked one "Yama" 1 "ptrace: $words 1, .*; run CRIU as root, or set it to 0 (sysctl)" -L build
+	command=$user YAMA=0 checked one "Yama that is off" 0 "" -q -L build
+	YAMA=2 checked one "Yama, as root" 0 "" -q -L build
+	YAMA=3 checked one "Yama that forbids all" 1 "ptrace: $words 3, so CRIU cannot attach to a job; remove it from sysctl.d and boot again" -L build
+	file_capabilities $((1 << 8)) $((1 << 19)) # CAP_SYS_PTRACE
+	command=$user YAMA=2 checked one "Yama, and CRIU with the capability" 0 "" -q -L build
+	preloaded=
+	stand_in 17
+}
+
+# file_capabilities HIGH [LOW]: gives these capabilities to the stand-in for CRIU, as setcap does (struct vfs_cap_data)
+file_capabilities() {
+	perl -e 'my ($file, $high, $low) = @ARGV; my ($name, $value) = ("security.capability", pack("V5", 0x02000001, $low, 0, $high, 0));
+		exit(syscall(188, $file, $name, $value, 20, 0) != 0)' "$work/bin/criu" "$1" "${2-0}" || exit 1
 }
 
 # What the files of a machine say.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Preloaded: the machine has the kernel RELEASE, and its render nodes answer HW_IP_ERROR (an errno)
- * to the question for copy engines, or have no rings (0). The file LOST is not there. A variable
- * that is not set changes nothing. */
+ * to the question for copy engines, or have no rings (0). The file LOST is not there. Yama's file has
+ * YAMA. A variable that is not set changes nothing. */
 #include <amdgpu.h>
 #include <amdgpu_drm.h>
 #include <dlfcn.h>
@@ -38,6 +38,17 @@ int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned type, unsigned
 	if (!ret && error)
 		info->available_rings = 0;
 	return ret;
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	FILE *(*next)(const char *path, const char *mode) = dlsym(RTLD_NEXT, "fopen");
+	char *scope = getenv("YAMA");
+
+	if (strcmp(path, "/proc/sys/kernel/yama/ptrace_scope"))
+		return next(path, mode);
+	errno = ENOENT;
+	return scope ? fmemopen(scope, strlen(scope), "r") : NULL;
 }
 
 int open(const char *path, int flags, ...)

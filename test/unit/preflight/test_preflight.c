@@ -32,10 +32,11 @@ TEST(what_the_driver_refuses_is_explained)
 		const char *words;
 	} cases[] = {
 		{ KFD_PROCESS_INFO, ENOTTY, "Linux 5.18" },
-		{ KFD_PROCESS_INFO, EACCES, "CAP_CHECKPOINT_RESTORE" },
+		{ KFD_PROCESS_INFO, EACCES, "run CRIU there, as root or with this capability" },
 		{ KFD_PROCESS_INFO, EBADF, "not part of this dump" },
 		{ KFD_PROCESS_INFO, EOPNOTSUPP, "debuggers" },
 		{ KFD_CHECKPOINT, EOPNOTSUPP, "this kind of GPU" },
+		{ KFD_CHECKPOINT, EACCES, "setcap cap_checkpoint_restore+eip" },
 		{ KFD_CHECKPOINT, EINVAL, "cwsr" },
 	};
 
