@@ -72,7 +72,6 @@ static struct sim_gcn_env env_of(struct environment *e)
 				     .read = env_read,
 				     .write = env_write,
 				     .exchange = env_exchange,
-				     .compute = sim_gcn_float,
 				     .now = env_now,
 				     .complain = env_complain };
 }

@@ -21,6 +21,9 @@ GPU_MODEL    := $(patsubst test/gpu/%.c,$(GPU)/%.o,$(filter-out test/gpu/main.c 
 		$(GPU_GCN)
 vpath %.c test/gpu test/gpu/gcn
 
+# The processor's vector instructions run 64 lanes. No product and no sum are merged that the GPU's code does not merge.
+$(GPU_GCN): CFLAGS += -O3 -march=native -ffp-contract=off
+
 gpu: $(GPU)/amdgpu-device $(GPU)/make-firmware $(GPU)/gfx90a.co
 
 # As make-listing does.

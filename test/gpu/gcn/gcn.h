@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* An interpreter of the GPUs' machine code (gfx90a): decoding (gcn_decode.c, gcn_text.c),
- * arithmetic (gcn_alu.c), instructions (gcn_exec.c, gcn_memory.c), and waves (gcn_run.c). It knows
- * no queues, and reaches memory through functions of its caller. Between two instructions, all
- * state of a dispatch is in plain structs. */
+ * arithmetic (gcn_alu.c, gcn_lanes.c), instructions (gcn_exec.c, gcn_memory.c), and waves
+ * (gcn_run.c). It knows no queues, and reaches memory through functions of its caller. Between two
+ * instructions, all state of a dispatch is in plain structs. */
 #ifndef SIM_GCN_H
 #define SIM_GCN_H
 
@@ -45,7 +45,7 @@ enum {
 	SIM_GCN_COMPARES = 1u << 1,
 	SIM_GCN_IMMEDIATE = 1u << 2,
 	SIM_GCN_TO_SCALAR = 1u << 3,
-	SIM_GCN_FLOAT = 1u << 4,    /* the front end computes it */
+	SIM_GCN_FLOAT = 1u << 4,    /* its sources may be negated, or lose their signs */
 	SIM_GCN_FROM_INT = 1u << 5, /* its source has no sign bit that can be flipped */
 	SIM_GCN_SIGNS = 1u << 6,    /* takes negated sources, but is no float */
 	SIM_GCN_CARRY_IN = 1u << 7,
@@ -133,8 +133,6 @@ struct sim_gcn_env {
 	/* Compares and exchanges 4 or 8 aligned bytes: stores @desired if @expected is there.
 	 * *@expected becomes the old value. */
 	int (*exchange)(void *arg, u64 va, u32 bytes, u64 *expected, u64 desired);
-	/* Computes a row with FLOAT, or a comparison (v_cmp, @code). NULL: there are no floats. */
-	int (*compute)(enum sim_gcn_op op, u32 code, const u64 *src, u64 *ret_value);
 	u64 (*now)(void *arg);
 	/* Reports an error of the code. */
 	void (*complain)(void *arg, const char *text);
@@ -157,22 +155,33 @@ struct sim_gcn_dispatch {
  * limits, or for features that are missing (private memory, for example). */
 int sim_gcn_begin(struct sim_gcn_dispatch *dispatch, const struct sim_gcn_env *env);
 
+/* A decoded instruction. bytes is 0 where there is none. */
+struct sim_gcn_cached {
+	u64 pc;
+	struct sim_gcn_inst inst;
+};
+
+#define SIM_GCN_CACHED_INSTRUCTIONS 16384u
+
 /* The dispatch, with plain memory for the waves of its workgroup and for its LDS. */
 struct sim_gcn_group {
 	struct sim_gcn_wave *waves; /* num_waves */
 	u8 *lds;                    /* SIM_GCN_LDS_BYTES */
+	/* Instructions that have run, so that each is decoded once a dispatch. An instruction is at
+	 * the index of its address. */
+	struct sim_gcn_cached *code; /* SIM_GCN_CACHED_INSTRUCTIONS */
 };
+
+/* Allocates the memory of a group of @num_waves, or frees it. Done accepts an empty group. */
+int sim_gcn_group_init(struct sim_gcn_group *group, u32 num_waves);
+void sim_gcn_group_done(struct sim_gcn_group *group);
 
 /* Runs about @steps instructions. 1: all is done; 0: call again; -errno. */
 int sim_gcn_run(struct sim_gcn_dispatch *dispatch, struct sim_gcn_group *group,
 		const struct sim_gcn_env *env, u32 steps);
 
-/* For sim_gcn_env, in a front end that can compute floats. -SIM_ENOTSUPP: not this instruction. */
-int sim_gcn_float(enum sim_gcn_op op, u32 code, const u64 *src, u64 *ret_value);
-
 /* The following is shared by the files of the interpreter only. */
 
-#define SIM_GCN_CODE_BYTES   64u
 #define SIM_GCN_BOUNCE_BYTES 512u
 
 /* The arguments of one call of sim_gcn_run(). */
@@ -181,14 +190,25 @@ struct sim_gcn_run {
 	struct sim_gcn_group *group;
 	const struct sim_gcn_env *env;
 	struct sim_gcn_wave *wave;
-	u64 code_at; /* the last fetch; 0: nothing */
-	u8 code[SIM_GCN_CODE_BYTES];
 	u8 bounce[SIM_GCN_BOUNCE_BYTES];
 };
 
 /* The expression of a row, cut to the width of the result; or a v_cmp of integers. */
 u64 sim_gcn_compute(enum sim_gcn_op op, struct sim_gcn_alu *alu);
 bool sim_gcn_compare(u32 code, u64 a, u64 b);
+
+/* Operands and results of all lanes: a register has 64 dwords, and an operand up to two registers.
+ */
+struct sim_gcn_lanes {
+	const u32 *src[3][2];
+	u32 result[2][SIM_GCN_LANES];
+	u64 carries; /* a bit of each lane: of sources, then of results */
+	u32 select;
+};
+
+/* The expression of a vector row, or a v_cmp, whose results are the carries. */
+void sim_gcn_compute_lanes(enum sim_gcn_op op, struct sim_gcn_lanes *lanes);
+void sim_gcn_compare_lanes(u32 code, struct sim_gcn_lanes *lanes);
 
 u64 sim_gcn_pair(const struct sim_gcn_wave *wave, u32 sgpr);
 void sim_gcn_set_pair(struct sim_gcn_wave *wave, u32 sgpr, u64 value);

@@ -147,34 +147,65 @@ static bool run_across(struct sim_gcn_wave *wave, const struct sim_gcn_inst *ins
 	return true;
 }
 
-static u64 with_sign(const struct sim_gcn_inst *inst, u32 i, u64 value)
+/* The same value in all lanes. */
+static const u32 *spread_value(u32 *to, u32 value)
 {
-	u64 sign = inst->width[i + 1] == 2 ? 1ull << 63 : 1ull << 31;
+	u32 lane;
 
-	if (inst->abs >> i & 1)
-		value &= ~sign;
-	if (inst->neg >> i & 1)
-		value ^= sign;
-	return value;
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		to[lane] = value;
+	return to;
 }
 
-static int compute_lane(struct sim_gcn_run *run, const struct sim_gcn_inst *inst,
-			struct sim_gcn_alu *alu, u64 *ret_value)
+/* Copies of operands that are not registers as they are. */
+struct operands {
+	u32 copies[3][2][SIM_GCN_LANES];
+	struct sim_gcn_lanes lanes;
+};
+
+/* Takes the sign of source @i away, or turns it. The sign is in the last dword. */
+static void apply_signs(struct operands *o, const struct sim_gcn_inst *inst, u32 i)
 {
-	const struct sim_gcn_env *env = run->env;
+	bool abs = inst->abs >> i & 1, neg = inst->neg >> i & 1;
+	u32 last = inst->width[i + 1] - 1, lane;
+	const u32 *from = o->lanes.src[i][last];
+	u32 *to = o->copies[i][last];
+
+	if (!abs && !neg)
+		return;
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		to[lane] = (abs ? from[lane] & 0x7fffffff : from[lane]) ^ (neg ? 1u << 31 : 0);
+	o->lanes.src[i][last] = to;
+}
+
+static void take_source(struct operands *o, const struct sim_gcn_wave *wave,
+			const struct sim_gcn_inst *inst, u32 i)
+{
+	u32 operand = inst->src[i], width = inst->width[i + 1], part;
+	u64 value;
+
+	if (operand < SIM_GCN_VGPR0)
+		value = operand_of(wave, inst, i, 0);
+	for (part = 0; part < width; part++)
+		o->lanes.src[i][part] =
+			operand < SIM_GCN_VGPR0
+				? spread_value(o->copies[i][part], (u32)(value >> 32 * part))
+				: wave->v[operand - SIM_GCN_VGPR0 + part];
+	apply_signs(o, inst, i);
+}
+
+static void take_sources(struct operands *o, const struct sim_gcn_wave *wave,
+			 const struct sim_gcn_inst *inst)
+{
 	u32 i;
 
 	for (i = 0; i < 3; i++)
-		alu->src[i] = with_sign(inst, i, operand_of(run->wave, inst, i, alu->lane));
-	if (inst->flags & SIM_GCN_ACCUMULATES)
-		alu->src[2] = run->wave->v[inst->dst - SIM_GCN_VGPR0][alu->lane];
-	if (inst->flags & SIM_GCN_FLOAT)
-		return env->compute(inst->op, inst->compare, alu->src, ret_value);
-	if (inst->op == SIM_GCN_v_cmp)
-		*ret_value = sim_gcn_compare(inst->compare, alu->src[0], alu->src[1]);
-	else
-		*ret_value = sim_gcn_compute(inst->op, alu);
-	return 0;
+		if (inst->width[i + 1])
+			take_source(o, wave, inst, i);
+	for (i = 0; inst->flags & SIM_GCN_ACCUMULATES && i < inst->width[0]; i++)
+		o->lanes.src[2][i] = wave->v[inst->dst - SIM_GCN_VGPR0 + i];
+	o->lanes.carries = inst->flags & SIM_GCN_CARRY_IN ? sim_gcn_pair(wave, inst->src[2]) : 0;
+	o->lanes.select = inst->select;
 }
 
 /* The destination of the lanes' bits. */
@@ -189,44 +220,37 @@ static void set_mask(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst,
 	}
 }
 
-static void set_lane(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst, u32 lane,
-		     u64 value)
+/* Lanes that EXEC disables keep what they have. */
+static void set_register(u32 *to, const u32 *from, u64 exec)
 {
-	u32 reg = inst->dst - SIM_GCN_VGPR0;
+	u32 lane;
 
-	if (inst->op == SIM_GCN_v_cmp || !inst->width[0])
+	if (exec == ~0ull) {
+		memcpy(to, from, 4 * SIM_GCN_LANES);
 		return;
-	wave->v[reg][lane] = (u32)value;
-	if (inst->width[0] == 2)
-		wave->v[reg + 1][lane] = (u32)(value >> 32);
+	}
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		to[lane] = exec >> lane & 1 ? from[lane] : to[lane];
 }
 
 int sim_gcn_vector(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 {
 	struct sim_gcn_wave *wave = run->wave;
-	u64 exec = sim_gcn_pair(wave, SIM_GCN_EXEC), carries = 0, mask = 0;
-	u32 lane;
+	u64 exec = sim_gcn_pair(wave, SIM_GCN_EXEC);
+	struct operands o;
+	u32 i;
 
 	if (run_across(wave, inst))
 		return 0;
-	if (inst->flags & SIM_GCN_FLOAT && !run->env->compute)
-		return sim_gcn_complain(run, inst, "there are no floats here");
-	if (inst->flags & SIM_GCN_CARRY_IN)
-		carries = sim_gcn_pair(wave, inst->src[2]);
-	for (lane = 0; lane < SIM_GCN_LANES; lane++) {
-		struct sim_gcn_alu alu = { .lane = lane,
-					   .carry = carries >> lane & 1,
-					   .select = inst->select };
-		u64 value = 0;
-
-		if (!(exec >> lane & 1))
-			continue;
-		if (compute_lane(run, inst, &alu, &value) < 0)
-			return sim_gcn_complain(run, inst, "this float is not computed");
-		set_lane(wave, inst, lane, value);
-		if (inst->op == SIM_GCN_v_cmp ? value != 0 : alu.carry)
-			mask |= 1ull << lane;
+	take_sources(&o, wave, inst);
+	if (inst->op == SIM_GCN_v_cmp) {
+		sim_gcn_compare_lanes(inst->compare, &o.lanes);
+	} else {
+		sim_gcn_compute_lanes(inst->op, &o.lanes);
+		for (i = 0; i < inst->width[0]; i++)
+			set_register(wave->v[inst->dst - SIM_GCN_VGPR0 + i], o.lanes.result[i],
+				     exec);
 	}
-	set_mask(wave, inst, mask);
+	set_mask(wave, inst, o.lanes.carries & exec);
 	return 0;
 }

@@ -7,20 +7,14 @@
 
 void sim_gcn_kernel_done(struct sim_gcn_kernel *kernel)
 {
-	free(kernel->group.waves);
-	free(kernel->group.lds);
+	sim_gcn_group_done(&kernel->group);
 	memset(kernel, 0, sizeof(*kernel));
 }
 
 static int allocate(struct sim_gcn_kernel *kernel, const struct sim_gcn_dispatch *gcn)
 {
 	kernel->gcn = *gcn;
-	kernel->group.waves = calloc(gcn->num_waves, sizeof(*kernel->group.waves));
-	kernel->group.lds = calloc(1, SIM_GCN_LDS_BYTES);
-	if (kernel->group.waves && kernel->group.lds)
-		return 0;
-	sim_gcn_kernel_done(kernel);
-	return -ENOMEM;
+	return sim_gcn_group_init(&kernel->group, gcn->num_waves);
 }
 
 int sim_gcn_kernel_begin(struct sim_gcn_kernel *kernel, const struct sim_gcn_env *env,

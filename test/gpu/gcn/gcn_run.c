@@ -32,6 +32,25 @@ int sim_gcn_complain(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, c
 	return -EINVAL;
 }
 
+int sim_gcn_group_init(struct sim_gcn_group *group, u32 num_waves)
+{
+	group->waves = calloc(num_waves, sizeof(*group->waves));
+	group->lds = calloc(1, SIM_GCN_LDS_BYTES);
+	group->code = calloc(SIM_GCN_CACHED_INSTRUCTIONS, sizeof(*group->code));
+	if (group->waves && group->lds && group->code)
+		return 0;
+	sim_gcn_group_done(group);
+	return -ENOMEM;
+}
+
+void sim_gcn_group_done(struct sim_gcn_group *group)
+{
+	free(group->waves);
+	free(group->lds);
+	free(group->code);
+	memset(group, 0, sizeof(*group));
+}
+
 static u32 user_sgprs(u32 properties)
 {
 	u32 count = properties & WANTS_PRIVATE_BUFFER ? 4 : 0, bit;
@@ -167,72 +186,73 @@ static void next_group(struct sim_gcn_dispatch *dispatch)
 	dispatch->done = true;
 }
 
-/* The dwords at wave->pc: one, or two if the fetch includes the second. */
-static int fetch_dword(struct sim_gcn_run *run, u64 va, u32 *ret_dword)
-{
-	u64 at = va & ~(u64)(SIM_GCN_CODE_BYTES - 1);
-	int ret;
-
-	if (run->code_at != at) {
-		run->code_at = 0;
-		ret = run->env->read(run->env->arg, at, run->code, SIM_GCN_CODE_BYTES);
-		if (ret < 0)
-			return ret;
-		run->code_at = at;
-	}
-	memcpy(ret_dword, run->code + (va - at), 4);
-	return 0;
-}
-
 /* Fetches a second dword only for an instruction that needs it, because the code may end here. */
-static int fetch(struct sim_gcn_run *run, struct sim_gcn_inst *ret_inst)
+static int decode(struct sim_gcn_run *run, u64 pc, struct sim_gcn_inst *ret_inst)
 {
-	struct sim_gcn_wave *wave = run->wave;
+	const struct sim_gcn_env *env = run->env;
 	u32 words[2] = { 0, 0 };
 	char line[128];
-	int ret = fetch_dword(run, wave->pc, &words[0]);
+	int ret = env->read(env->arg, pc, &words[0], 4);
 
 	if (ret < 0)
 		return ret;
 	if (sim_gcn_decode(words, 1, ret_inst) == 0)
-		goto known;
-	ret = fetch_dword(run, wave->pc + 4, &words[1]);
+		return 0;
+	ret = env->read(env->arg, pc + 4, &words[1], 4);
 	if (ret < 0)
 		return ret;
 	if (sim_gcn_decode(words, 2, ret_inst) == 0)
-		goto known;
+		return 0;
 	(void)snprintf(line, sizeof(line),
 		       "instruction %08x %08x at 0x%" SIM_PRIx64 " is not known", words[0],
-		       words[1], wave->pc);
-	run->env->complain(run->env->arg, line);
+		       words[1], pc);
+	env->complain(env->arg, line);
 	return -EINVAL;
+}
 
-known:
-	wave->pc += ret_inst->bytes;
+/* The instruction at wave->pc, which goes on behind it. */
+static int fetch(struct sim_gcn_run *run, const struct sim_gcn_inst **ret_inst)
+{
+	struct sim_gcn_wave *wave = run->wave;
+	struct sim_gcn_cached *cached =
+		&run->group->code[wave->pc / 4 % SIM_GCN_CACHED_INSTRUCTIONS];
+	int ret;
+
+	if (cached->pc != wave->pc || !cached->inst.bytes) {
+		cached->inst.bytes = 0;
+		ret = decode(run, wave->pc, &cached->inst);
+		if (ret < 0) {
+			cached->inst.bytes = 0;
+			return ret;
+		}
+		cached->pc = wave->pc;
+	}
+	wave->pc += cached->inst.bytes;
+	*ret_inst = &cached->inst;
 	return 0;
 }
 
 static int step(struct sim_gcn_run *run)
 {
-	struct sim_gcn_inst inst;
+	const struct sim_gcn_inst *inst;
 	int ret = fetch(run, &inst);
 
 	if (ret < 0)
 		return ret;
-	switch (inst.format) {
+	switch (inst->format) {
 	case SIM_GCN_SMEM:
-		return sim_gcn_smem(run, &inst);
+		return sim_gcn_smem(run, inst);
 	case SIM_GCN_FLAT:
-		return sim_gcn_flat(run, &inst);
+		return sim_gcn_flat(run, inst);
 	case SIM_GCN_DS:
-		return sim_gcn_ds(run, &inst);
+		return sim_gcn_ds(run, inst);
 	case SIM_GCN_VOP1:
 	case SIM_GCN_VOP2:
 	case SIM_GCN_VOP3:
 	case SIM_GCN_VOPC:
-		return sim_gcn_vector(run, &inst);
+		return sim_gcn_vector(run, inst);
 	default:
-		return sim_gcn_scalar(run, &inst);
+		return sim_gcn_scalar(run, inst);
 	}
 }
 

@@ -109,23 +109,19 @@ static inline int set_up_machine(void **state)
 	machine.env = (struct sim_gcn_env){ .read = machine_read,
 					    .write = machine_write,
 					    .exchange = machine_exchange,
-					    .compute = sim_gcn_float,
 					    .now = machine_now,
 					    .complain = machine_complain };
 	machine.complaint[0] = '\0';
 	memset(&machine.dispatch, 0, sizeof(machine.dispatch));
 	for (i = 0; i < MEMORY_BYTES; i += 8)
 		*(u64 *)at(i) = random_number();
-	machine.group.waves = calloc(SIM_GCN_MAX_WAVES, sizeof(struct sim_gcn_wave));
-	machine.group.lds = calloc(1, SIM_GCN_LDS_BYTES);
-	return machine.group.waves && machine.group.lds ? 0 : -1;
+	return sim_gcn_group_init(&machine.group, SIM_GCN_MAX_WAVES);
 }
 
 static inline int tear_down_machine(void **state)
 {
 	(void)state;
-	free(machine.group.waves);
-	free(machine.group.lds);
+	sim_gcn_group_done(&machine.group);
 	return 0;
 }
 

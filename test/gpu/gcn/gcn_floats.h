@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Floating point for the expressions in gcn_ops.h, computed by the processor. Both follow IEEE 754:
+ * values are rounded to the nearest, and denormals are kept. Approximations of the GPU
+ * (reciprocals, roots, powers, logarithms) are as exact here as the processor's. */
+#ifndef SIM_GCN_FLOATS_H
+#define SIM_GCN_FLOATS_H
+
+#include <math.h>
+
+#include "sim_env.h"
+
+static inline float f32(u64 bits)
+{
+	u32 low = (u32)bits;
+	float value;
+
+	memcpy(&value, &low, sizeof(value));
+	return value;
+}
+
+static inline double f64(u64 bits)
+{
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+static inline u64 of32(float value)
+{
+	u32 bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static inline u64 of64(double value)
+{
+	u64 bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* The value of a half, which a float holds exactly. */
+static inline float f16(u64 bits)
+{
+	u32 low = (u32)bits, word = (low & 0x7fff) << 13;
+	float value = f32(word) * 0x1p112f;
+
+	word = (u32)of32(value) | ((low & 0x7c00) == 0x7c00 ? 0x7f800000 : 0);
+	return f32(word | (low & 0x8000) << 16);
+}
+
+/* Rounds to the nearest half once: an addend whose last bit is the half's last bit does it. */
+static inline u64 of16(double value)
+{
+	u64 bits = of64(value), sign = bits >> 48 & 0x8000, exponent = bits >> 52 & 0x7ff;
+	double size = fabs(value), addend, rounded;
+
+	if (!(size < 65520.0))
+		return sign | (value == value ? 0x7c00 : 0x7e00);
+	addend = f64((max(exponent, 1009ull) + 42) << 52);
+	rounded = (size + addend) - addend;
+	if (rounded < 0x1p-14)
+		return sign | (u64)(rounded * 0x1p24);
+	return sign | ((of64(rounded) >> 42) - ((1023 - 15) << 10));
+}
+
+/* Codes of comparisons, bits 2:0: true where less, equal, greater; with bit 3 the opposite of
+ * 15 - code. */
+static inline bool compares(u32 code, double a, double b)
+{
+	u32 test = code & 8 ? 7 - (code & 7) : code & 7;
+	bool result = (test & 1 && a < b) || (test & 2 && a == b) || (test & 4 && a > b);
+
+	return code & 8 ? !result : result;
+}
+
+/* Conversions to integers round towards zero. A value out of range becomes the nearest one in
+ * range, and NaN becomes 0. */
+static inline u32 to_u32(double value)
+{
+	if (!(value > 0))
+		return 0;
+	return value >= 4294967295.0 ? 0xffffffff : (u32)value;
+}
+
+static inline u32 to_s32(double value)
+{
+	if (isnan(value))
+		return 0;
+	if (value <= -2147483648.0)
+		return 0x80000000;
+	return value >= 2147483647.0 ? 0x7fffffff : (u32)(s32)value;
+}
+
+static inline u32 to_u16(float value)
+{
+	if (!(value > 0))
+		return 0;
+	return value >= 65535.0f ? 0xffff : (u32)value;
+}
+
+static inline u32 to_s16(float value)
+{
+	if (isnan(value))
+		return 0;
+	if (value <= -32768.0f)
+		return 0x8000;
+	return value >= 32767.0f ? 0x7fff : (u32)(s32)value & 0xffff;
+}
+
+/* Two floats of 32 bits, or two of 16 bits. */
+static inline u64 pair32(float low, float high)
+{
+	return of32(low) | of32(high) << 32;
+}
+
+static inline u64 pair16(double low, double high)
+{
+	return of16(low) | of16(high) << 16;
+}
+
+/* Denormals count as zero where this generation cannot take them (v_mac_f32 and v_mad_f32). */
+static inline float normal(float value)
+{
+	return fabsf(value) < 0x1p-126f ? copysignf(0.0f, value) : value;
+}
+
+static inline u64 mac(float a, float b, float c)
+{
+	float product = normal(normal(a) * normal(b));
+
+	return of32(normal(product + normal(c)));
+}
+
+/* A number wins against NaN, and -0 is less than 0. */
+static inline double smaller(double a, double b)
+{
+	return a < b || isnan(b) || (a == b && signbit(a)) ? a : b;
+}
+
+static inline double larger(double a, double b)
+{
+	return a > b || isnan(b) || (a == b && signbit(b)) ? a : b;
+}
+
+/* The one of three between the others. */
+static inline double middle_float(double a, double b, double c)
+{
+	return larger(smaller(a, b), smaller(larger(a, b), c));
+}
+
+/* The classes of v_cmp_class: a bit for each, in the order of the manual. */
+static inline u32 class_of(bool negative, bool quiet, int kind)
+{
+	switch (kind) {
+	case FP_NAN:
+		return quiet ? 2 : 1;
+	case FP_INFINITE:
+		return negative ? 1u << 2 : 1u << 9;
+	case FP_NORMAL:
+		return negative ? 1u << 3 : 1u << 8;
+	case FP_SUBNORMAL:
+		return negative ? 1u << 4 : 1u << 7;
+	default:
+		return negative ? 1u << 5 : 1u << 6;
+	}
+}
+
+static inline u32 class16(u64 bits)
+{
+	u32 exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
+	int kind = exponent ? FP_NORMAL : fraction ? FP_SUBNORMAL : FP_ZERO;
+
+	if (exponent == 0x1f)
+		kind = fraction ? FP_NAN : FP_INFINITE;
+	return class_of(bits >> 15 & 1, fraction >> 9, kind);
+}
+
+static inline u32 class32(u64 bits)
+{
+	return class_of(bits >> 31 & 1, bits >> 22 & 1, fpclassify(f32(bits)));
+}
+
+static inline u32 class64(u64 bits)
+{
+	return class_of(bits >> 63, bits >> 51 & 1, fpclassify(f64(bits)));
+}
+
+/* v_frexp: 0, infinities and NaN have the exponent 0. */
+static inline u32 exponent_of(double value)
+{
+	int exponent = 0;
+
+	if (isfinite(value))
+		(void)frexp(value, &exponent);
+	return (u32)exponent;
+}
+
+static inline double fraction_of(double value)
+{
+	int exponent;
+
+	return isfinite(value) ? frexp(value, &exponent) : value;
+}
+
+/* A division is made of five steps: v_div_scale keeps its operands in a range where the
+ * approximations are exact, v_div_fmas takes the scale back, v_div_fixup knows the special cases.
+ */
+static inline s32 exponent32(u64 bits)
+{
+	return (s32)(bits >> 23 & 0xff);
+}
+
+static inline bool is_denormal(float value)
+{
+	return value != 0 && fabsf(value) < 0x1p-126f;
+}
+
+/* @value is the numerator or the denominator. */
+static inline u64 div_scale(u64 value, u64 denominator, u64 numerator, bool *ret_scaled)
+{
+	float d = f32(denominator), n = f32(numerator);
+	bool tiny_reciprocal = is_denormal(1.0f / d), tiny = is_denormal(n / d);
+
+	*ret_scaled = false;
+	if (d == 0 || n == 0)
+		return 0x7fc00000;
+	if (exponent32(numerator) - exponent32(denominator) >= 96) {
+		*ret_scaled = true;
+		return value == denominator ? of32(ldexpf(d, 64)) : value;
+	}
+	if (is_denormal(d))
+		return of32(ldexpf(f32(value), 64));
+	if (tiny_reciprocal && tiny) {
+		*ret_scaled = true;
+		return value == denominator ? of32(ldexpf(d, 64)) : value;
+	}
+	if (tiny_reciprocal)
+		return of32(ldexpf(f32(value), -64));
+	if (tiny) {
+		*ret_scaled = true;
+		return value == numerator ? of32(ldexpf(n, 64)) : value;
+	}
+	return exponent32(numerator) <= 23 ? of32(ldexpf(f32(value), 64)) : value;
+}
+
+static inline u64 div_fmas(u64 a, u64 b, u64 quotient, bool scaled)
+{
+	float value = fmaf(f32(a), f32(b), f32(quotient));
+
+	return of32(scaled ? ldexpf(value, exponent32(quotient) > 127 ? 64 : -64) : value);
+}
+
+static inline u64 div_fixup(u64 quotient, u64 denominator, u64 numerator)
+{
+	float d = f32(denominator), n = f32(numerator);
+	u64 sign = (denominator ^ numerator) & 0x80000000;
+
+	if (isnan(n) || isnan(d))
+		return (isnan(n) ? numerator : denominator) | 0x400000;
+	if ((d == 0 && n == 0) || (isinf(d) && isinf(n)))
+		return 0xffc00000;
+	if (d == 0 || isinf(n))
+		return sign | 0x7f800000;
+	if (isinf(d) || n == 0)
+		return sign;
+	return sign | (quotient & 0x7fffffff);
+}
+
+#endif

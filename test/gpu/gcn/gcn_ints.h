@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Integer functions and flags for the expressions in gcn_ops.h. */
+#ifndef SIM_GCN_INTS_H
+#define SIM_GCN_INTS_H
+
+#include "gcn.h"
+
+/* Flags of rows, as gcn_ops.h names them. */
+#define SAVEEXEC    SIM_GCN_SAVEEXEC
+#define COMPARES    SIM_GCN_COMPARES
+#define IMMEDIATE   SIM_GCN_IMMEDIATE
+#define TO_SCALAR   SIM_GCN_TO_SCALAR
+#define FLOAT       SIM_GCN_FLOAT
+#define FROM_INT    SIM_GCN_FROM_INT
+#define SIGNS       SIM_GCN_SIGNS
+#define CARRY_IN    SIM_GCN_CARRY_IN
+#define CARRY_OUT   SIM_GCN_CARRY_OUT
+#define ACCUMULATES SIM_GCN_ACCUMULATES
+#define LOAD        SIM_GCN_LOAD
+#define STORE       SIM_GCN_STORE
+#define ATOMIC      SIM_GCN_ATOMIC
+#define SIGNED      SIM_GCN_SIGNED
+#define PAIR        SIM_GCN_PAIR
+#define FAR         SIM_GCN_FAR
+#define HALF        SIM_GCN_HALF
+
+#define SIGN 0x80000000ull
+
+static inline u64 carry(struct sim_gcn_alu *x, u64 out, u64 value)
+{
+	x->carry = out != 0;
+	return value;
+}
+
+static inline u64 add_carry(struct sim_gcn_alu *x, u64 a, u64 b)
+{
+	u64 sum = a + b + x->carry;
+
+	return carry(x, sum >> 32, sum);
+}
+
+static inline u64 sub_borrow(struct sim_gcn_alu *x, u64 a, u64 b)
+{
+	u64 less = b + x->carry;
+
+	return carry(x, less > a, a - less);
+}
+
+static inline u64 some32(struct sim_gcn_alu *x, u64 value)
+{
+	return carry(x, (u32)value, value);
+}
+
+static inline u64 some64(struct sim_gcn_alu *x, u64 value)
+{
+	return carry(x, value, value);
+}
+
+static inline bool overflows(s64 value)
+{
+	return value != (s32)value;
+}
+
+static inline u64 bits(u64 value, u64 offset, u64 width)
+{
+	value >>= offset;
+	return width >= 64 ? value : value & ((1ull << width) - 1);
+}
+
+static inline u64 signed_bits(u64 value, u64 offset, u64 width)
+{
+	u64 part = bits(value, offset, width);
+
+	return width && width < 64 && part >> (width - 1) & 1 ? part | ~0ull << width : part;
+}
+
+static inline u64 reversed(u64 value)
+{
+	u64 result = 0;
+	u32 i;
+
+	for (i = 0; i < 64; i++)
+		result |= (value >> i & 1) << (63 - i);
+	return result;
+}
+
+static inline u64 count_ones(u64 value)
+{
+	u64 ones;
+
+	for (ones = 0; value; ones++)
+		value &= value - 1;
+	return ones;
+}
+
+static inline u64 lowest(u64 value)
+{
+	u32 at = 0;
+
+	if (!value)
+		return ~0ull;
+	while (!(value >> at & 1))
+		at++;
+	return at;
+}
+
+static inline u64 from_top(u64 value)
+{
+	u32 at = 0;
+
+	if (!value)
+		return ~0ull;
+	while (!(value << at >> 63))
+		at++;
+	return at;
+}
+
+static inline u64 least(u64 a, u64 b, u64 c)
+{
+	u64 less = min(a, b);
+
+	return min(less, c);
+}
+
+static inline u64 most(u64 a, u64 b, u64 c)
+{
+	u64 more = max(a, b);
+
+	return max(more, c);
+}
+
+static inline u64 middle(u64 a, u64 b, u64 c)
+{
+	return a + b + c - least(a, b, c) - most(a, b, c);
+}
+
+/* v_perm_b32: selects from eight bytes, from their signs, or constants. */
+static inline u64 permute(u64 bytes, u64 selectors)
+{
+	u64 result = 0;
+	u32 i;
+
+	for (i = 0; i < 4; i++) {
+		u32 which = selectors >> 8 * i & 0xff;
+		u64 byte = 0xff;
+
+		if (which < 8)
+			byte = bytes >> 8 * which & 0xff;
+		else if (which < 12)
+			byte = bytes >> (16 * (which - 8) + 15) & 1 ? 0xff : 0;
+		else if (which == 12)
+			byte = 0;
+		result |= byte << 8 * i;
+	}
+	return result;
+}
+
+/* A half of each source. */
+static inline u64 halves(const struct sim_gcn_alu *x, u64 a, u64 b)
+{
+	return (u32)(x->select & 1 ? a >> 32 : a) | (x->select & 2 ? b >> 32 : b) << 32;
+}
+
+#endif
