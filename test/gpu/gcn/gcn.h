@@ -57,7 +57,13 @@ enum {
 	SIM_GCN_SIGNED = 1u << 13,
 	SIM_GCN_PAIR = 1u << 14, /* two accesses, with an offset each */
 	SIM_GCN_FAR = 1u << 15,  /* the offsets count units of 64 elements */
-	SIM_GCN_HALF = 1u << 16, /* takes constants of 16 bits; those of floats differ */
+	SIM_GCN_HALF = 1u << 16, /* its sources have 16 bits */
+	SIM_GCN_HAS_LITERAL =
+		1u << 17,            /* a constant follows, which is its second or third source */
+	SIM_GCN_VCC_IN = 1u << 18,   /* the carries are in VCC */
+	SIM_GCN_LAST_INT = 1u << 19, /* its last source is no float */
+	SIM_GCN_PLAIN = 1u << 20,    /* has only the short form */
+	SIM_GCN_TO_EXEC = 1u << 21,  /* a comparison that writes EXEC, too */
 };
 
 struct sim_gcn_alu;

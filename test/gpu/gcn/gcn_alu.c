@@ -30,17 +30,15 @@ u64 sim_gcn_compute(enum sim_gcn_op op, struct sim_gcn_alu *alu)
 	return sim_gcn_rows[op].width[0] == 1 ? (u32)value : value;
 }
 
-/* Codes: bit 5 64 bits, bit 3 unsigned, bits 2:0 F LT EQ LE GT NE GE T. */
+/* Codes: bits 6:5 16, 32 or 64 bits, bit 3 unsigned, bits 2:0 F LT EQ LE GT NE GE T. */
 bool sim_gcn_compare(u32 code, u64 a, u64 b)
 {
+	u32 unused = (code & 0x60) == 0x20 ? 48 : (code & 0x60) == 0x40 ? 32 : 0;
 	bool less;
 
-	if (code & 8)
-		less = a < b;
-	else if (code & 0x20)
-		less = (s64)a < (s64)b;
-	else
-		less = (s32)a < (s32)b;
+	a <<= unused;
+	b <<= unused;
+	less = code & 8 ? a < b : (s64)a < (s64)b;
 	if (a == b)
 		return code >> 1 & 1;
 	return less ? code & 1 : code >> 2 & 1;
@@ -49,19 +47,15 @@ bool sim_gcn_compare(u32 code, u64 a, u64 b)
 u64 sim_gcn_constant(const struct sim_gcn_inst *inst, u32 operand, u32 width)
 {
 	/* 0.5, 1, 2 and 4 with both signs, and 1 / (2 pi) */
-	static const u64 floats[][2] = {
-		{ 0x3f000000, 0x3fe0000000000000 }, { 0xbf000000, 0xbfe0000000000000 },
-		{ 0x3f800000, 0x3ff0000000000000 }, { 0xbf800000, 0xbff0000000000000 },
-		{ 0x40000000, 0x4000000000000000 }, { 0xc0000000, 0xc000000000000000 },
-		{ 0x40800000, 0x4010000000000000 }, { 0xc0800000, 0xc010000000000000 },
-		{ 0x3e22f983, 0x3fc45f306dc9c882 },
-	};
+	static const double floats[] = { 0.5, -0.5, 1, -1, 2, -2, 4, -4, M_1_PI / 2 };
 	u64 value;
 
 	if (operand == SIM_GCN_LITERAL)
 		return inst->literal;
+	if (operand >= 240 && inst->flags & SIM_GCN_HALF)
+		return of16(floats[operand - 240]);
 	if (operand >= 240)
-		return floats[operand - 240][width > 1];
+		return width > 1 ? of64(floats[operand - 240]) : of32((float)floats[operand - 240]);
 	value = operand <= 192 ? operand - SIM_GCN_ZERO : 192 - (u64)operand;
 	return width > 1 ? value : (u32)value;
 }

@@ -54,6 +54,16 @@ static bool is_operand(u32 operand, u32 width, bool vector, bool destination)
 	return (operand >= SIM_GCN_ZERO && operand <= 208) || (operand >= 240 && operand <= 248);
 }
 
+/* The manual does not say what constants of 32 bits are for 16 bits. */
+static bool is_wide_constant(const struct sim_gcn_inst *inst, u32 operand)
+{
+	bool is_float = inst->flags & SIM_GCN_FLOAT &&
+			!(inst->flags & (SIM_GCN_FROM_INT | SIM_GCN_LAST_INT));
+
+	return inst->flags & SIM_GCN_HALF && operand <= SIM_GCN_LITERAL &&
+	       operand >= (is_float ? SIM_GCN_LITERAL : 240u);
+}
+
 static int check_operands(const struct sim_gcn_inst *inst, bool vector)
 {
 	bool scalar = inst->dst < SIM_GCN_VGPR0;
@@ -64,8 +74,7 @@ static int check_operands(const struct sim_gcn_inst *inst, bool vector)
 	for (i = 0; i < 3; i++)
 		if (inst->width[i + 1] &&
 		    (!is_operand(inst->src[i], inst->width[i + 1], vector, false) ||
-		     (inst->flags & SIM_GCN_HALF && inst->src[i] >= 240 &&
-		      inst->src[i] <= SIM_GCN_LITERAL)))
+		     is_wide_constant(inst, inst->src[i])))
 			return -EINVAL;
 	return 0;
 }
@@ -151,18 +160,39 @@ static int decode_smem(struct sim_gcn_inst *inst)
 	return check_operands(inst, false);
 }
 
+/* Codes are in groups for types: 0x10 classes of floats, 0x20 f16, 0x40 f32, 0x60 f64, 0xa0 16
+ * bits, 0xc0 32 bits, 0xe0 64 bits. */
 static int take_compare(struct sim_gcn_inst *inst, u32 code)
 {
-	bool is_float = code >= 0x40 && code < 0x80 && (code & 0x60) != 0;
+	bool is_class = code >= 0x10 && code < 0x16, is_float = is_class || (code & 0x80) == 0;
+	bool is_half = is_class ? code >= 0x14 : (code & 0x60) == 0x20;
+	bool is_wide = is_class ? code >> 1 == 9 : (code & 0x60) == 0x60;
 
-	if (!is_float && code < 0xc0)
+	if ((code < 0x20 && !is_class) || (code & 0xe0) == 0x80)
 		return -EINVAL;
 	inst->op = SIM_GCN_v_cmp;
 	inst->compare = code;
-	inst->flags = is_float ? SIM_GCN_FLOAT : 0;
+	inst->flags = (is_float ? SIM_GCN_FLOAT : 0) | (is_half ? SIM_GCN_HALF : 0) |
+		      (is_class ? SIM_GCN_LAST_INT : 0) |
+		      ((is_class ? code & 1 : code & 0x10) ? SIM_GCN_TO_EXEC : 0);
 	inst->width[0] = 2;
-	inst->width[1] = inst->width[2] = code & 0x20 ? 2 : 1;
+	inst->width[1] = is_wide ? 2 : 1;
+	inst->width[2] = is_wide && !is_class ? 2 : 1;
 	return 0;
+}
+
+/* A constant of 32 bits is the middle source of v_madmk_f32, and the last one of v_madak_f32. */
+static int take_fixed_literal(struct sim_gcn_inst *inst, u32 available)
+{
+	bool is_last = inst->op == SIM_GCN_v_madak_f32;
+
+	if (inst->src[0] == SIM_GCN_LITERAL || available < 2)
+		return -EINVAL;
+	inst->src[2] = is_last ? SIM_GCN_LITERAL : inst->src[1];
+	inst->src[1] = is_last ? inst->src[1] : SIM_GCN_LITERAL;
+	inst->literal = inst->words[1];
+	inst->bytes = 8;
+	return check_operands(inst, true);
 }
 
 static int decode_vop_short(struct sim_gcn_inst *inst, u32 available)
@@ -193,6 +223,8 @@ static int decode_vop_short(struct sim_gcn_inst *inst, u32 available)
 			return -EINVAL;
 	}
 	inst->sdst = inst->src[2] = SIM_GCN_VCC;
+	if (inst->flags & SIM_GCN_HAS_LITERAL)
+		return take_fixed_literal(inst, available);
 	ret = take_literal(inst, available);
 	return ret < 0 ? ret : check_operands(inst, true);
 }
@@ -213,6 +245,9 @@ static int check_signs(const struct sim_gcn_inst *inst)
 {
 	u32 used =
 		(inst->width[1] ? 1u : 0) | (inst->width[2] ? 2u : 0) | (inst->width[3] ? 4u : 0);
+
+	if (inst->flags & SIM_GCN_LAST_INT)
+		used = 1;
 
 	if (!(inst->neg | inst->abs))
 		return 0;
@@ -301,7 +336,8 @@ static int decode_vop3(struct sim_gcn_inst *inst)
 	u32 in = inst->words[0], dw = inst->words[1], op = in >> 16 & 0x3ff;
 	int ret = take_vop3_row(inst, op);
 
-	if (ret < 0 || inst->op == SIM_GCN_v_readfirstlane_b32 || inst->op == SIM_GCN_v_nop)
+	if (ret < 0 || inst->op == SIM_GCN_v_readfirstlane_b32 || inst->op == SIM_GCN_v_nop ||
+	    inst->flags & (SIM_GCN_HAS_LITERAL | SIM_GCN_PLAIN))
 		return -EINVAL;
 	inst->bytes = 8;
 	inst->format = SIM_GCN_VOP3;

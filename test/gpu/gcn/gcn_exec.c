@@ -167,14 +167,15 @@ struct operands {
 static void apply_signs(struct operands *o, const struct sim_gcn_inst *inst, u32 i)
 {
 	bool abs = inst->abs >> i & 1, neg = inst->neg >> i & 1;
-	u32 last = inst->width[i + 1] - 1, lane;
+	u32 last = inst->width[i + 1] - 1, sign = inst->flags & SIM_GCN_HALF ? 1u << 15 : 1u << 31;
+	u32 lane;
 	const u32 *from = o->lanes.src[i][last];
 	u32 *to = o->copies[i][last];
 
 	if (!abs && !neg)
 		return;
 	for (lane = 0; lane < SIM_GCN_LANES; lane++)
-		to[lane] = (abs ? from[lane] & 0x7fffffff : from[lane]) ^ (neg ? 1u << 31 : 0);
+		to[lane] = (abs ? from[lane] & ~sign : from[lane]) ^ (neg ? sign : 0);
 	o->lanes.src[i][last] = to;
 }
 
@@ -213,7 +214,7 @@ static void set_mask(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst,
 {
 	if (inst->op == SIM_GCN_v_cmp) {
 		sim_gcn_set_pair(wave, inst->dst, mask);
-		if (inst->compare & 0x10)
+		if (inst->flags & SIM_GCN_TO_EXEC)
 			sim_gcn_set_pair(wave, SIM_GCN_EXEC, mask);
 	} else if (inst->flags & SIM_GCN_CARRY_OUT) {
 		sim_gcn_set_pair(wave, inst->sdst, mask);

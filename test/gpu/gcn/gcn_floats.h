@@ -59,7 +59,7 @@ static inline u64 of16(double value)
 	double size = fabs(value), addend, rounded;
 
 	if (!(size < 65520.0))
-		return sign | (value == value ? 0x7c00 : 0x7e00);
+		return isnan(value) ? 0x7e00 : sign | 0x7c00;
 	addend = f64((max(exponent, 1009ull) + 42) << 52);
 	rounded = (size + addend) - addend;
 	if (rounded < 0x1p-14)
@@ -111,15 +111,16 @@ static inline u32 to_s16(float value)
 	return value >= 32767.0f ? 0x7fff : (u32)(s32)value & 0xffff;
 }
 
-/* Two floats of 32 bits, or two of 16 bits. */
-static inline u64 pair32(float low, float high)
+/* The sum of two products of halves and of @c, rounded after each step. */
+static inline u64 dot16(u64 a, u64 b, float c)
 {
-	return of32(low) | of32(high) << 32;
+	return of32(fmaf(f16(a >> 16), f16(b >> 16), fmaf(f16(a), f16(b), c)));
 }
 
-static inline u64 pair16(double low, double high)
+/* Less than 1, also for the least negative numbers. */
+static inline float fract(float value)
 {
-	return of16(low) | of16(high) << 16;
+	return isfinite(value) ? fminf(value - floorf(value), 0x1.fffffep-1f) : value - value;
 }
 
 /* Denormals count as zero where this generation cannot take them (v_mac_f32 and v_mad_f32). */
@@ -236,7 +237,7 @@ static inline u64 div_scale(u64 value, u64 denominator, u64 numerator, bool *ret
 		return of32(ldexpf(f32(value), 64));
 	if (tiny_reciprocal && tiny) {
 		*ret_scaled = true;
-		return value == denominator ? of32(ldexpf(d, 64)) : value;
+		return value == denominator ? of32(ldexpf(d, -64)) : value;
 	}
 	if (tiny_reciprocal)
 		return of32(ldexpf(f32(value), -64));
@@ -265,9 +266,10 @@ static inline u64 div_fixup(u64 quotient, u64 denominator, u64 numerator)
 		return 0xffc00000;
 	if (d == 0 || isinf(n))
 		return sign | 0x7f800000;
-	if (isinf(d) || n == 0)
+	if (isinf(d) || n == 0 || exponent32(numerator) - exponent32(denominator) < -150)
 		return sign;
-	return sign | (quotient & 0x7fffffff);
+	/* the steps make NaN of a quotient that is too large */
+	return sign | (isnan(f32(quotient)) ? 0x7f800000 : quotient & 0x7fffffff);
 }
 
 #endif

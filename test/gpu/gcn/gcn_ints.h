@@ -23,6 +23,10 @@
 #define PAIR        SIM_GCN_PAIR
 #define FAR         SIM_GCN_FAR
 #define HALF        SIM_GCN_HALF
+#define HAS_LITERAL SIM_GCN_HAS_LITERAL
+#define VCC_IN      SIM_GCN_VCC_IN
+#define LAST_INT    SIM_GCN_LAST_INT
+#define PLAIN       SIM_GCN_PLAIN
 
 #define SIGN 0x80000000ull
 
@@ -153,6 +157,26 @@ static inline u64 permute(u64 bytes, u64 selectors)
 		result |= byte << 8 * i;
 	}
 	return result;
+}
+
+/* The sum of four products of signed bytes. */
+static inline u64 dot8(u64 a, u64 b)
+{
+	s32 sum = 0;
+	u32 i;
+
+	for (i = 0; i < 32; i += 8)
+		sum += (int8_t)(a >> i) * (int8_t)(b >> i);
+	return (u64)sum;
+}
+
+/* v_mad_i64_i32: the carry tells that the sum has overflowed. */
+static inline u64 multiply_add(struct sim_gcn_alu *x, s64 a, s64 b, u64 c)
+{
+	s64 sum;
+
+	x->carry = __builtin_add_overflow(a * b, (s64)c, &sum);
+	return (u64)sum;
 }
 
 /* A half of each source. */

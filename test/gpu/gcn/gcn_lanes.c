@@ -76,12 +76,28 @@ static u64 pair_at(const u32 *const *operand, u32 lane)
 	return operand[0][lane] | (u64)operand[1][lane] << 32;
 }
 
-/* Codes are in groups of 16, for types: classes of floats, then floats, then integers. */
+static u64 compare_classes(u32 code, const struct sim_gcn_lanes *l)
+{
+	const u32 *a = l->src[0][0], *classes = l->src[1][0];
+
+	if (code >= 0x14)
+		return MASK(class16(a[i]) & classes[i]);
+	if (code >= 0x12)
+		return MASK(class64(pair_at(l->src[0], i)) & classes[i]);
+	return MASK(class32(a[i]) & classes[i]);
+}
+
 void sim_gcn_compare_lanes(u32 code, struct sim_gcn_lanes *l)
 {
 	const u32 *a = l->src[0][0], *b = l->src[1][0];
 
 	switch (code & 0xe0) {
+	case 0x00:
+		l->carries = compare_classes(code, l);
+		break;
+	case 0x20:
+		l->carries = MASK(compares(code, f16(a[i]), f16(b[i])));
+		break;
 	case 0x40:
 		l->carries = MASK(compares(code, f32(a[i]), f32(b[i])));
 		break;

@@ -31,11 +31,26 @@ static void put_registers(struct text *text, const char *prefix, u32 first, u32 
 		put(text, "%s[%u:%u]", prefix, first, first + width - 1);
 }
 
+/* LLVM writes a literal as the constant of the same value, if there is one and the instruction
+ * could do without the literal. */
+static u32 find_constant(const struct sim_gcn_inst *inst, u32 operand)
+{
+	u32 i;
+
+	if (operand != SIM_GCN_LITERAL || inst->flags & SIM_GCN_HAS_LITERAL)
+		return operand;
+	for (i = SIM_GCN_ZERO; i <= 248; i++)
+		if ((i <= 208 || i >= 240) && (u32)sim_gcn_constant(inst, i, 1) == inst->literal)
+			return i;
+	return operand;
+}
+
 static void put_constant(struct text *text, const struct sim_gcn_inst *inst, u32 operand, u32 width)
 {
 	static const char *const floats[] = { "0.5",  "-0.5", "1.0",  "-1.0",      "2.0",
 					      "-2.0", "4.0",  "-4.0", "0.15915494" };
 
+	operand = find_constant(inst, operand);
 	if (operand == SIM_GCN_LITERAL)
 		put(text, "0x%x", inst->literal);
 	else if (operand < 240)
@@ -147,20 +162,24 @@ static void put_smem(struct text *text, const struct sim_gcn_inst *inst)
 		put(text, " glc");
 }
 
-static void put_compare(struct text *text, u32 code)
+static void put_compare(struct text *text, const struct sim_gcn_inst *inst)
 {
 	static const char *const ints[] = { "f", "lt", "eq", "le", "gt", "ne", "ge", "t" };
 	static const char *const floats[] = {
 		"f", "lt",  "eq",  "le",  "gt",  "lg",  "ge",  "o",
 		"u", "nge", "nlg", "ngt", "nle", "neq", "nlt", "tru"
 	};
-	static const char *const types[] = { "i32", "u32", "i64", "u64" };
+	static const char *const types[] = { "f16", "f32", "f64", "16", "32", "64" };
+	static const char *const classes[] = { "f32", "f64", "f16" };
+	u32 code = inst->compare;
 
-	put(text, "v_cmp%s_", code & 0x10 ? "x" : "");
-	if (code < 0x80)
-		put(text, "%s_%s", floats[code & 15], code & 0x20 ? "f64" : "f32");
+	put(text, "v_cmp%s_", inst->flags & SIM_GCN_TO_EXEC ? "x" : "");
+	if (code < 0x20)
+		put(text, "class_%s", classes[(code & 15) >> 1]);
+	else if (code < 0x80)
+		put(text, "%s_%s", floats[code & 15], types[(code >> 5) - 1]);
 	else
-		put(text, "%s_%s", ints[code & 7], types[(code >> 4 & 2) | (code >> 3 & 1)]);
+		put(text, "%s_%s%s", ints[code & 7], code & 8 ? "u" : "i", types[(code >> 5) - 2]);
 }
 
 /* Adds _e64 or _e32 to the names of instructions that have both forms. */
@@ -169,10 +188,10 @@ static void put_vector_name(struct text *text, const struct sim_gcn_inst *inst)
 	const struct sim_gcn_row *row = &sim_gcn_rows[inst->op];
 
 	if (inst->op == SIM_GCN_v_cmp)
-		put_compare(text, inst->compare);
+		put_compare(text, inst);
 	else
 		put(text, "%s", row->name);
-	if (inst->op == SIM_GCN_v_nop || inst->flags & SIM_GCN_TO_SCALAR)
+	if (inst->op == SIM_GCN_v_nop || inst->flags & (SIM_GCN_TO_SCALAR | SIM_GCN_HAS_LITERAL))
 		return;
 	if (row->format != SIM_GCN_VOP3)
 		put(text, inst->format == SIM_GCN_VOP3 ? "_e64" : "_e32");
