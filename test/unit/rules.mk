@@ -39,7 +39,7 @@ $(BUILD)/unit/test_background: LIBS += -Wl,--export-dynamic-symbol=cr_plugin_ctl
 	-Wl,--wrap=pthread_join -Wl,--wrap=sem_wait -Wl,--wrap=unshare -Wl,--wrap=fstatvfs
 
 # The interpreter of GPU code, by itself.
-GCN_UNITS   := $(addprefix $(BUILD)/unit/,test_gcn_decode test_gcn_float test_gcn_run)
+GCN_UNITS   := $(addprefix $(BUILD)/unit/,test_gcn_decode test_gcn_float test_gcn_run test_gcn_vector)
 GCN_SOURCES := $(wildcard test/gpu/gcn/*.c)
 
 $(GCN_UNITS): $(BUILD)/unit/%: %.c $(GCN_SOURCES) test/sim/native/sim_env.h test/unit/sim/gcn_machine.h $(wildcard test/lib/*.h) test/lib/tests.c \

@@ -64,6 +64,11 @@ enum {
 	SIM_GCN_LAST_INT = 1u << 19, /* its last source is no float */
 	SIM_GCN_PLAIN = 1u << 20,    /* has only the short form */
 	SIM_GCN_TO_EXEC = 1u << 21,  /* a comparison that writes EXEC, too */
+	SIM_GCN_CLAMPS = 1u << 22,      /* its result may be limited to 0 and 1 */
+	SIM_GCN_PACKED_HALF = 1u << 23, /* its sources are two halves, of 16 bits */
+	SIM_GCN_PACKED_WIDE = 1u << 24, /* its sources are two halves, of 32 bits */
+	SIM_GCN_MIXED = 1u << 25,       /* each source is a half of 16 bits or a float */
+	SIM_GCN_KEEPS = 1u << 26,       /* its result has a part of the destination */
 };
 
 struct sim_gcn_alu;
@@ -79,8 +84,9 @@ struct sim_gcn_row {
 /* Operands of one lane, or scalar ones. */
 struct sim_gcn_alu {
 	u64 src[3];
+	u64 old;    /* the destination, with KEEPS */
 	bool carry; /* or SCC */
-	u32 lane, select;
+	u32 lane;
 };
 
 extern const struct sim_gcn_row sim_gcn_rows[SIM_GCN_OPS];
@@ -91,9 +97,15 @@ enum {
 	SIM_GCN_M0 = 124,
 	SIM_GCN_EXEC = 126,
 	SIM_GCN_ZERO = 128,
+	SIM_GCN_SDWA = 249,
+	SIM_GCN_DPP = 250,
 	SIM_GCN_LITERAL = 255,
 	SIM_GCN_VGPR0 = 256,
 };
+
+/* Parts of a register: bytes, words, or all. */
+enum sim_gcn_part { SIM_GCN_BYTE0 = 0, SIM_GCN_WORD0 = 4, SIM_GCN_WORD1 = 5, SIM_GCN_DWORD = 6 };
+enum { SIM_GCN_REST_ZERO, SIM_GCN_REST_SIGNS, SIM_GCN_REST_KEPT };
 
 struct sim_gcn_inst {
 	u32 words[2];
@@ -107,8 +119,19 @@ struct sim_gcn_inst {
 	u16 sdst;        /* the mask that receives carries */
 	u32 literal;
 	u8 neg, abs;
-	u8 select;   /* a bit for each of two sources: its high half is taken */
-	s32 offset;  /* memory; LDS: both of a pair, in elements, 8 bits each */
+	/* packed sources, a bit for each: which halves become the low and the high half, and
+	 * whether the high one is negated. Mixed sources: a half and not a float, which loses its
+	 * sign. */
+	u8 select, select_high, neg_high;
+	bool clamp;
+	/* the extensions SDWA and DPP, or 0 */
+	u8 extension;
+	u8 part[2], dst_part, dst_rest; /* enum sim_gcn_part, and what becomes of the other parts */
+	u8 sext;                        /* sources whose part is a signed number */
+	u16 dpp;                        /* where the values of the first source come from */
+	u8 rows, banks;                 /* masks of lanes that are written */
+	bool bound;                     /* 0 is read where there is no lane */
+	s32 offset;                     /* memory; LDS: both of a pair, in elements, 8 bits each */
 	u16 saddr;   /* memory: SGPR pair, 127 none; SMEM: SGPR with an offset, 127 none */
 	bool global; /* and not flat */
 	bool glc, slc;
@@ -208,13 +231,30 @@ bool sim_gcn_compare(u32 code, u64 a, u64 b);
 struct sim_gcn_lanes {
 	const u32 *src[3][2];
 	u32 result[2][SIM_GCN_LANES];
+	const u32 *old;
 	u64 carries; /* a bit of each lane: of sources, then of results */
-	u32 select;
 };
 
 /* The expression of a vector row, or a v_cmp, whose results are the carries. */
 void sim_gcn_compute_lanes(enum sim_gcn_op op, struct sim_gcn_lanes *lanes);
 void sim_gcn_compare_lanes(u32 code, struct sim_gcn_lanes *lanes);
+
+/* Sources of an instruction, with copies of those that are not registers as they are. */
+struct sim_gcn_operands {
+	u32 copies[3][2][SIM_GCN_LANES];
+	u32 signs[3][2][SIM_GCN_LANES];
+	struct sim_gcn_lanes lanes;
+};
+
+void sim_gcn_take_sources(struct sim_gcn_operands *operands, const struct sim_gcn_wave *wave,
+			  const struct sim_gcn_inst *inst);
+/* Source @i of a lane, or a scalar one, up to two dwords. */
+u64 sim_gcn_operand(const struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst, u32 i,
+		    u32 lane);
+/* The lowest bit of a part, of enum sim_gcn_part. */
+u32 sim_gcn_part_shift(u32 part);
+/* The lane whose value @lane gets, or -1 if there is none or EXEC disables it. */
+s32 sim_gcn_dpp_source(const struct sim_gcn_inst *inst, u32 lane, u64 exec);
 
 u64 sim_gcn_pair(const struct sim_gcn_wave *wave, u32 sgpr);
 void sim_gcn_set_pair(struct sim_gcn_wave *wave, u32 sgpr, u64 value);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Decodes instructions of gfx90a, and writes them as LLVM does. An instruction is unknown if it is
- * not in the table, or uses a missing feature (SDWA, DPP, clamping, accumulation registers, GDS).
- */
-#include "gcn.h"
+/* Decodes instructions of gfx90a: the formats, and those of scalars and of memory. An instruction
+ * is unknown if it is not in the table, or uses a missing feature (clamping of integers, GDS). */
+#include "gcn_decode.h"
 
 #define NO_SGPR 127u
-#define PACKED  0x380u /* codes of VOP3 from here on: VOP3P */
 
 static const u16 by_code[SIM_GCN_FORMATS][0x400] = {
 #define OP(name, format, code, ...) [SIM_GCN_##format][code] = SIM_GCN_##name,
@@ -13,7 +11,7 @@ static const u16 by_code[SIM_GCN_FORMATS][0x400] = {
 #undef OP
 };
 
-static int take_row(struct sim_gcn_inst *inst, enum sim_gcn_format table, u32 code)
+int sim_gcn_take_row(struct sim_gcn_inst *inst, enum sim_gcn_format table, u32 code)
 {
 	const struct sim_gcn_row *row;
 
@@ -27,7 +25,7 @@ static int take_row(struct sim_gcn_inst *inst, enum sim_gcn_format table, u32 co
 }
 
 /* Whether the generation has @width registers from @operand on. */
-static bool is_operand(u32 operand, u32 width, bool vector, bool destination)
+bool sim_gcn_is_operand(u32 operand, u32 width, bool vector, bool destination)
 {
 	if (operand >= SIM_GCN_VGPR0)
 		/* gfx90a needs even numbers for pairs and longer groups */
@@ -64,23 +62,23 @@ static bool is_wide_constant(const struct sim_gcn_inst *inst, u32 operand)
 	       operand >= (is_float ? SIM_GCN_LITERAL : 240u);
 }
 
-static int check_operands(const struct sim_gcn_inst *inst, bool vector)
+int sim_gcn_check_operands(const struct sim_gcn_inst *inst, bool vector)
 {
 	bool scalar = inst->dst < SIM_GCN_VGPR0;
 	u32 i;
 
-	if (inst->width[0] && !is_operand(inst->dst, inst->width[0], !scalar, true))
+	if (inst->width[0] && !sim_gcn_is_operand(inst->dst, inst->width[0], !scalar, true))
 		return -EINVAL;
 	for (i = 0; i < 3; i++)
 		if (inst->width[i + 1] &&
-		    (!is_operand(inst->src[i], inst->width[i + 1], vector, false) ||
+		    (!sim_gcn_is_operand(inst->src[i], inst->width[i + 1], vector, false) ||
 		     is_wide_constant(inst, inst->src[i])))
 			return -EINVAL;
 	return 0;
 }
 
 /* A constant of 32 bits may follow an instruction of 32 bits. */
-static int take_literal(struct sim_gcn_inst *inst, u32 available)
+int sim_gcn_take_literal(struct sim_gcn_inst *inst, u32 available)
 {
 	u32 i;
 
@@ -115,7 +113,7 @@ static int decode_scalar(struct sim_gcn_inst *inst, u32 available)
 	} else {
 		inst->format = SIM_GCN_SOP2, op = in >> 23 & 0x7f;
 	}
-	ret = take_row(inst, inst->format, op);
+	ret = sim_gcn_take_row(inst, inst->format, op);
 	if (ret == 0 && inst->format == SIM_GCN_SOPP && !(inst->flags & SIM_GCN_IMMEDIATE) &&
 	    in & 0xffff)
 		ret = -EINVAL;
@@ -126,14 +124,14 @@ static int decode_scalar(struct sim_gcn_inst *inst, u32 available)
 	    inst->src[0] >= SIM_GCN_ZERO)
 		ret = -EINVAL;
 	if (ret == 0)
-		ret = take_literal(inst, available);
-	return ret < 0 ? ret : check_operands(inst, false);
+		ret = sim_gcn_take_literal(inst, available);
+	return ret < 0 ? ret : sim_gcn_check_operands(inst, false);
 }
 
 static int decode_smem(struct sim_gcn_inst *inst)
 {
 	u32 in = inst->words[0], at = inst->words[1];
-	int ret = take_row(inst, SIM_GCN_SMEM, in >> 18 & 0xff);
+	int ret = sim_gcn_take_row(inst, SIM_GCN_SMEM, in >> 18 & 0xff);
 
 	inst->bytes = 8;
 	inst->format = SIM_GCN_SMEM;
@@ -147,226 +145,23 @@ static int decode_smem(struct sim_gcn_inst *inst)
 		return at || inst->glc || in >> 17 & 1 || in & 0x3f ||
 				       (!inst->width[0] && inst->dst)
 			       ? -EINVAL
-			       : check_operands(inst, false);
+			       : sim_gcn_check_operands(inst, false);
 	if (in >> 17 & 1) {
 		inst->offset = (s32)(at << 11) >> 11;
 		if (at >> 21)
 			return -EINVAL;
 	} else {
 		inst->saddr = at & 0x7f;
-		if (at >> 7 || !is_operand(inst->saddr, 1, false, true))
+		if (at >> 7 || !sim_gcn_is_operand(inst->saddr, 1, false, true))
 			return -EINVAL;
 	}
-	return check_operands(inst, false);
-}
-
-/* Codes are in groups for types: 0x10 classes of floats, 0x20 f16, 0x40 f32, 0x60 f64, 0xa0 16
- * bits, 0xc0 32 bits, 0xe0 64 bits. */
-static int take_compare(struct sim_gcn_inst *inst, u32 code)
-{
-	bool is_class = code >= 0x10 && code < 0x16, is_float = is_class || (code & 0x80) == 0;
-	bool is_half = is_class ? code >= 0x14 : (code & 0x60) == 0x20;
-	bool is_wide = is_class ? code >> 1 == 9 : (code & 0x60) == 0x60;
-
-	if ((code < 0x20 && !is_class) || (code & 0xe0) == 0x80)
-		return -EINVAL;
-	inst->op = SIM_GCN_v_cmp;
-	inst->compare = code;
-	inst->flags = (is_float ? SIM_GCN_FLOAT : 0) | (is_half ? SIM_GCN_HALF : 0) |
-		      (is_class ? SIM_GCN_LAST_INT : 0) |
-		      ((is_class ? code & 1 : code & 0x10) ? SIM_GCN_TO_EXEC : 0);
-	inst->width[0] = 2;
-	inst->width[1] = is_wide ? 2 : 1;
-	inst->width[2] = is_wide && !is_class ? 2 : 1;
-	return 0;
-}
-
-/* A constant of 32 bits is the middle source of v_madmk_f32, and the last one of v_madak_f32. */
-static int take_fixed_literal(struct sim_gcn_inst *inst, u32 available)
-{
-	bool is_last = inst->op == SIM_GCN_v_madak_f32;
-
-	if (inst->src[0] == SIM_GCN_LITERAL || available < 2)
-		return -EINVAL;
-	inst->src[2] = is_last ? SIM_GCN_LITERAL : inst->src[1];
-	inst->src[1] = is_last ? inst->src[1] : SIM_GCN_LITERAL;
-	inst->literal = inst->words[1];
-	inst->bytes = 8;
-	return check_operands(inst, true);
-}
-
-static int decode_vop_short(struct sim_gcn_inst *inst, u32 available)
-{
-	u32 in = inst->words[0];
-	int ret;
-
-	inst->src[0] = in & 0x1ff;
-	inst->dst = SIM_GCN_VGPR0 + (in >> 17 & 0xff);
-	inst->src[1] = SIM_GCN_VGPR0 + (in >> 9 & 0xff);
-	if (in >> 25 == 0x3f) {
-		inst->format = SIM_GCN_VOP1;
-		ret = take_row(inst, SIM_GCN_VOP1, in >> 9 & 0xff);
-		inst->src[1] = 0;
-	} else if (in >> 25 == 0x3e) {
-		inst->format = SIM_GCN_VOPC;
-		ret = take_compare(inst, in >> 17 & 0xff);
-		inst->dst = SIM_GCN_VCC;
-	} else {
-		inst->format = SIM_GCN_VOP2;
-		ret = take_row(inst, SIM_GCN_VOP2, in >> 25);
-	}
-	if (ret < 0 || (inst->op == SIM_GCN_v_nop && in & 0x01fe01ff))
-		return -EINVAL;
-	if (inst->flags & SIM_GCN_TO_SCALAR) {
-		inst->dst -= SIM_GCN_VGPR0;
-		if (inst->src[0] < SIM_GCN_VGPR0)
-			return -EINVAL;
-	}
-	inst->sdst = inst->src[2] = SIM_GCN_VCC;
-	if (inst->flags & SIM_GCN_HAS_LITERAL)
-		return take_fixed_literal(inst, available);
-	ret = take_literal(inst, available);
-	return ret < 0 ? ret : check_operands(inst, true);
-}
-
-/* The long form: all operands and masks, signs, but no literal. */
-static int take_vop3_row(struct sim_gcn_inst *inst, u32 op)
-{
-	if (op < 0x100)
-		return take_compare(inst, op);
-	if (op < 0x140)
-		return take_row(inst, SIM_GCN_VOP2, op - 0x100);
-	if (op < 0x180)
-		return take_row(inst, SIM_GCN_VOP1, op - 0x140);
-	return take_row(inst, SIM_GCN_VOP3, op);
-}
-
-static int check_signs(const struct sim_gcn_inst *inst)
-{
-	u32 used =
-		(inst->width[1] ? 1u : 0) | (inst->width[2] ? 2u : 0) | (inst->width[3] ? 4u : 0);
-
-	if (inst->flags & SIM_GCN_LAST_INT)
-		used = 1;
-
-	if (!(inst->neg | inst->abs))
-		return 0;
-	if (!(inst->flags & (SIM_GCN_FLOAT | SIM_GCN_SIGNS)) || inst->flags & SIM_GCN_FROM_INT)
-		return -EINVAL;
-	return (inst->neg | inst->abs) & ~used ? -EINVAL : 0;
-}
-
-/* An instruction may read only one SGPR operand, because the hardware has one bus for them. */
-static int check_bus(const struct sim_gcn_inst *inst)
-{
-	u32 i, seen = ~0u;
-
-	for (i = 0; i < 3; i++) {
-		bool used = inst->width[i + 1] || (i == 2 && inst->flags & SIM_GCN_CARRY_IN);
-
-		if (!used || inst->src[i] >= SIM_GCN_ZERO)
-			continue;
-		if (seen != ~0u && seen != inst->src[i])
-			return -EINVAL;
-		seen = inst->src[i];
-	}
-	return 0;
-}
-
-/* Between one lane and SGPRs: the number of the lane is scalar. */
-static int check_across(const struct sim_gcn_inst *inst)
-{
-	if (inst->op != SIM_GCN_v_readlane_b32 && inst->op != SIM_GCN_v_writelane_b32)
-		return 0;
-	if (inst->src[1] >= SIM_GCN_VGPR0)
-		return -EINVAL;
-	return (inst->op == SIM_GCN_v_readlane_b32) == (inst->src[0] >= SIM_GCN_VGPR0) ? 0
-										       : -EINVAL;
-}
-
-/* Packed instructions (VOP3P) have other fields for halves and signs. Of the fields for the high
- * half of the result, only those of LLVM are known. The manual does not say what constants mean. */
-static int check_packed(struct sim_gcn_inst *inst)
-{
-	u32 in = inst->words[0], dw = inst->words[1], i;
-
-	if (in >> 8 & 7 || in >> 13 & 1 || !(in >> 14 & 1) || in >> 15 & 1 || dw >> 18 != 3u << 9)
-		return -EINVAL;
-	inst->select = in >> 11 & 3;
-	for (i = 0; i < 2; i++)
-		if (inst->src[i] >= SIM_GCN_ZERO && inst->src[i] < SIM_GCN_VGPR0)
-			return -EINVAL;
-	return 0;
-}
-
-static int check_vop3(const struct sim_gcn_inst *inst)
-{
-	u32 dw = inst->words[1], i;
-
-	/* op_sel, clamp, omod */
-	if (inst->words[0] >> 15 & 1 || dw >> 27 & 3)
-		return -EINVAL;
-	for (i = 0; i < 3; i++)
-		if ((inst->width[i + 1] && inst->src[i] == SIM_GCN_LITERAL) ||
-		    (!inst->width[i + 1] && dw >> 9 * i & 0x1ff &&
-		     !(i == 2 && inst->flags & SIM_GCN_CARRY_IN)))
-			return -EINVAL;
-	if (inst->flags & SIM_GCN_CARRY_IN && !is_operand(inst->src[2], 2, false, true))
-		return -EINVAL;
-	if (inst->flags & SIM_GCN_CARRY_OUT && !is_operand(inst->sdst, 2, false, true))
-		return -EINVAL;
-	return check_signs(inst);
-}
-
-static int take_signs(struct sim_gcn_inst *inst)
-{
-	u32 in = inst->words[0];
-
-	inst->neg = inst->words[1] >> 29;
-	if (inst->flags & SIM_GCN_CARRY_OUT) {
-		inst->sdst = in >> 8 & 0x7f;
-		return 0;
-	}
-	inst->abs = in >> 8 & 7;
-	return in >> 11 & 0xf ? -EINVAL : 0;
-}
-
-static int decode_vop3(struct sim_gcn_inst *inst)
-{
-	u32 in = inst->words[0], dw = inst->words[1], op = in >> 16 & 0x3ff;
-	int ret = take_vop3_row(inst, op);
-
-	if (ret < 0 || inst->op == SIM_GCN_v_readfirstlane_b32 || inst->op == SIM_GCN_v_nop ||
-	    inst->flags & (SIM_GCN_HAS_LITERAL | SIM_GCN_PLAIN))
-		return -EINVAL;
-	inst->bytes = 8;
-	inst->format = SIM_GCN_VOP3;
-	inst->src[0] = dw & 0x1ff;
-	inst->src[1] = dw >> 9 & 0x1ff;
-	inst->src[2] = dw >> 18 & 0x1ff;
-	inst->dst = in & 0xff;
-	if (inst->op != SIM_GCN_v_cmp && !(inst->flags & SIM_GCN_TO_SCALAR))
-		inst->dst += SIM_GCN_VGPR0;
-	else if (inst->dst >= 128)
-		return -EINVAL;
-	if (op >= PACKED) {
-		ret = check_packed(inst);
-	} else {
-		ret = take_signs(inst);
-		if (ret == 0)
-			ret = check_vop3(inst);
-	}
-	if (ret == 0)
-		ret = check_across(inst);
-	if (ret == 0)
-		ret = check_operands(inst, true);
-	return ret < 0 ? ret : check_bus(inst);
+	return sim_gcn_check_operands(inst, false);
 }
 
 static int decode_ds(struct sim_gcn_inst *inst)
 {
 	u32 in = inst->words[0], dw = inst->words[1];
-	int ret = take_row(inst, SIM_GCN_DS, in >> 17 & 0xff);
+	int ret = sim_gcn_take_row(inst, SIM_GCN_DS, in >> 17 & 0xff);
 
 	inst->bytes = 8;
 	inst->format = SIM_GCN_DS;
@@ -380,13 +175,13 @@ static int decode_ds(struct sim_gcn_inst *inst)
 	if ((!inst->width[2] && dw >> 8 & 0xff) || (!inst->width[3] && dw >> 16 & 0xff) ||
 	    (!inst->width[0] && dw >> 24))
 		return -EINVAL;
-	return check_operands(inst, true);
+	return sim_gcn_check_operands(inst, true);
 }
 
 static int decode_flat(struct sim_gcn_inst *inst)
 {
 	u32 in = inst->words[0], dw = inst->words[1], segment = in >> 14 & 3;
-	int ret = take_row(inst, SIM_GCN_FLAT, in >> 18 & 0x7f);
+	int ret = sim_gcn_take_row(inst, SIM_GCN_FLAT, in >> 18 & 0x7f);
 
 	inst->bytes = 8;
 	inst->format = SIM_GCN_FLAT;
@@ -405,7 +200,7 @@ static int decode_flat(struct sim_gcn_inst *inst)
 		return -EINVAL;
 	if (inst->global && inst->saddr != NO_SGPR) {
 		inst->width[1] = 1;
-		if (!is_operand(inst->saddr, 2, false, true) || inst->saddr > SIM_GCN_VCC)
+		if (!sim_gcn_is_operand(inst->saddr, 2, false, true) || inst->saddr > SIM_GCN_VCC)
 			return -EINVAL;
 	} else if (!inst->global && inst->saddr) {
 		return -EINVAL;
@@ -414,7 +209,7 @@ static int decode_flat(struct sim_gcn_inst *inst)
 		inst->width[0] = 0;
 	if ((!inst->width[0] && dw >> 24) || (!inst->width[2] && dw >> 8 & 0xff))
 		return -EINVAL;
-	return check_operands(inst, true);
+	return sim_gcn_check_operands(inst, true);
 }
 
 int sim_gcn_decode(const u32 *words, u32 available, struct sim_gcn_inst *ret_inst)
@@ -426,7 +221,7 @@ int sim_gcn_decode(const u32 *words, u32 available, struct sim_gcn_inst *ret_ins
 	inst.words[0] = in;
 	inst.words[1] = available > 1 ? words[1] : 0;
 	if (!(in >> 31))
-		ret = decode_vop_short(&inst, available);
+		ret = sim_gcn_decode_short(&inst, available);
 	else if (in >> 30 == 2)
 		ret = decode_scalar(&inst, available);
 	else if (available < 2)
@@ -434,7 +229,7 @@ int sim_gcn_decode(const u32 *words, u32 available, struct sim_gcn_inst *ret_ins
 	else if (in >> 26 == 0x30)
 		ret = decode_smem(&inst);
 	else if (in >> 26 == 0x34)
-		ret = decode_vop3(&inst);
+		ret = sim_gcn_decode_long(&inst);
 	else if (in >> 26 == 0x36)
 		ret = decode_ds(&inst);
 	else if (in >> 26 == 0x37)

@@ -111,6 +111,17 @@ static inline u32 to_s16(float value)
 	return value >= 32767.0f ? 0x7fff : (u32)(s32)value & 0xffff;
 }
 
+/* Two floats of 32 bits, or two of 16 bits. */
+static inline u64 pair32(float low, float high)
+{
+	return of32(low) | of32(high) << 32;
+}
+
+static inline u64 pair16(double low, double high)
+{
+	return of16(low) | of16(high) << 16;
+}
+
 /* The sum of two products of halves and of @c, rounded after each step. */
 static inline u64 dot16(u64 a, u64 b, float c)
 {

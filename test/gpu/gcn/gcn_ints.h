@@ -27,6 +27,11 @@
 #define VCC_IN      SIM_GCN_VCC_IN
 #define LAST_INT    SIM_GCN_LAST_INT
 #define PLAIN       SIM_GCN_PLAIN
+#define CLAMPS      SIM_GCN_CLAMPS
+#define PACKED_HALF SIM_GCN_PACKED_HALF
+#define PACKED_WIDE SIM_GCN_PACKED_WIDE
+#define MIXED       SIM_GCN_MIXED
+#define KEEPS       SIM_GCN_KEEPS
 
 #define SIGN 0x80000000ull
 
@@ -177,12 +182,6 @@ static inline u64 multiply_add(struct sim_gcn_alu *x, s64 a, s64 b, u64 c)
 
 	x->carry = __builtin_add_overflow(a * b, (s64)c, &sum);
 	return (u64)sum;
-}
-
-/* A half of each source. */
-static inline u64 halves(const struct sim_gcn_alu *x, u64 a, u64 b)
-{
-	return (u32)(x->select & 1 ? a >> 32 : a) | (x->select & 2 ? b >> 32 : b) << 32;
 }
 
 #endif

@@ -13,33 +13,34 @@ static inline u64 source(const u32 *low, const u32 *high, u32 width, u32 lane)
 }
 
 /* Registers that a loop reads and writes are never the same: gcn_exec.c copies the results. */
-#define LANES(name, d, s0, s1, s2, flags, expression)                                        \
-	static void lanes_##name(struct sim_gcn_lanes *l)                                    \
-	{                                                                                    \
-		const u32 *const a0 = l->src[0][0], *const a1 = l->src[0][1];                \
-		const u32 *const b0 = l->src[1][0], *const b1 = l->src[1][1];                \
-		const u32 *const c0 = l->src[2][0], *const c1 = l->src[2][1];                \
-		u32 *restrict const low = l->result[0], *restrict const high = l->result[1]; \
-		u64 carries = 0;                                                             \
-		u32 lane;                                                                    \
-                                                                                             \
-		for (lane = 0; lane < SIM_GCN_LANES; lane++) {                               \
-			struct sim_gcn_alu alu = { .carry = l->carries >> lane & 1,          \
-						   .lane = lane,                             \
-						   .select = l->select },                    \
-					   *x = &alu;                                        \
-			u64 a = source(a0, a1, s0, lane), b = source(b0, b1, s1, lane);      \
-			u64 c = source(c0, c1, ACCUMULATES & (flags) ? (d) : (s2), lane);    \
-			u64 value = (u64)(expression);                                       \
-                                                                                             \
-			(void)a, (void)b, (void)c, (void)x;                                  \
-			low[lane] = (u32)value;                                              \
-			if ((d) > 1)                                                         \
-				high[lane] = (u32)(value >> 32);                             \
-			if (CARRY_OUT & (flags))                                             \
-				carries |= (u64)alu.carry << lane;                           \
-		}                                                                            \
-		l->carries = carries;                                                        \
+#define LANES(name, d, s0, s1, s2, flags, expression)                                         \
+	static void lanes_##name(struct sim_gcn_lanes *l)                                     \
+	{                                                                                     \
+		const u32 *const a0 = l->src[0][0], *const a1 = l->src[0][1];                 \
+		const u32 *const b0 = l->src[1][0], *const b1 = l->src[1][1];                 \
+		const u32 *const c0 = l->src[2][0], *const c1 = l->src[2][1];                 \
+		u32 *restrict const low = l->result[0], *restrict const high = l->result[1];  \
+		u64 carries = 0;                                                              \
+		u32 lane;                                                                     \
+                                                                                              \
+		for (lane = 0; lane < SIM_GCN_LANES; lane++) {                                \
+			struct sim_gcn_alu alu = { .carry = l->carries >> lane & 1,           \
+						   .old = KEEPS & (flags) ? l->old[lane] : 0, \
+						   .lane = lane },                            \
+                                                                                              \
+					   *x = &alu;                                         \
+			u64 a = source(a0, a1, s0, lane), b = source(b0, b1, s1, lane);       \
+			u64 c = source(c0, c1, ACCUMULATES & (flags) ? (d) : (s2), lane);     \
+			u64 value = (u64)(expression);                                        \
+                                                                                              \
+			(void)a, (void)b, (void)c, (void)x;                                   \
+			low[lane] = (u32)value;                                               \
+			if ((d) > 1)                                                          \
+				high[lane] = (u32)(value >> 32);                              \
+			if (CARRY_OUT & (flags))                                              \
+				carries |= (u64)alu.carry << lane;                            \
+		}                                                                             \
+		l->carries = carries;                                                         \
 	}
 
 #define OP(name, format, code, d, s0, s1, s2, flags, expression) \

@@ -91,14 +91,82 @@ static void put_signed_operand(struct text *text, const struct sim_gcn_inst *ins
 	struct text plain = { .to = part, .size = sizeof(part) };
 	bool abs = inst->abs >> i & 1, neg = inst->neg >> i & 1;
 
+	if (inst->flags & SIM_GCN_MIXED)
+		abs = inst->neg_high >> i & 1;
+	else if (inst->flags & (SIM_GCN_PACKED_HALF | SIM_GCN_PACKED_WIDE))
+		neg = false;
 	put_operand(&plain, inst, inst->src[i], inst->width[i + 1]);
 	put(text, text->operands ? ", " : " ");
 	text->operands = true;
+	if (inst->sext >> i & 1)
+		put(text, "sext(%s)", part + 1);
 	/* a minus in front of a constant could belong to the constant */
-	if (neg && !abs && inst->src[i] >= SIM_GCN_ZERO && inst->src[i] < SIM_GCN_VGPR0)
+	else if (neg && !abs && inst->src[i] >= SIM_GCN_ZERO && inst->src[i] < SIM_GCN_VGPR0)
 		put(text, "neg(%s)", part + 1);
 	else
 		put(text, "%s%s%s%s", neg ? "-" : "", abs ? "|" : "", part + 1, abs ? "|" : "");
+}
+
+/* A bit of each source, unless all are as usual. */
+static void put_bits(struct text *text, const struct sim_gcn_inst *inst, const char *name, u32 bits,
+		     u32 usual)
+{
+	u32 count = inst->width[3] ? 3 : 2, i;
+
+	if (((bits ^ usual) & ((1u << count) - 1)) == 0)
+		return;
+	put(text, " %s:[", name);
+	for (i = 0; i < count; i++)
+		put(text, "%s%u", i ? "," : "", bits >> i & 1);
+	put(text, "]");
+}
+
+static void put_packed(struct text *text, const struct sim_gcn_inst *inst)
+{
+	bool is_mixed = inst->flags & SIM_GCN_MIXED;
+
+	put_bits(text, inst, "op_sel", inst->select, 0);
+	put_bits(text, inst, "op_sel_hi", inst->select_high, is_mixed ? 0 : 7);
+	if (is_mixed)
+		return;
+	put_bits(text, inst, "neg_lo", inst->neg, 0);
+	put_bits(text, inst, "neg_hi", inst->neg_high, 0);
+}
+
+static void put_sdwa(struct text *text, const struct sim_gcn_inst *inst)
+{
+	static const char *const parts[] = { "BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3",
+					     "WORD_0", "WORD_1", "DWORD" };
+	static const char *const rests[] = { "PAD", "SEXT", "PRESERVE" };
+	u32 i;
+
+	if (inst->format != SIM_GCN_VOPC)
+		put(text, " dst_sel:%s dst_unused:UNUSED_%s", parts[inst->dst_part],
+		    rests[inst->dst_rest]);
+	for (i = 0; i < 2; i++)
+		if (inst->width[i + 1])
+			put(text, " src%u_sel:%s", i, parts[inst->part[i]]);
+}
+
+static void put_dpp(struct text *text, const struct sim_gcn_inst *inst)
+{
+	static const char *const shifts[] = { "row_shl", "row_shr", "row_ror" };
+	static const char *const waves[] = { "wave_shl", "wave_rol", "wave_shr", "wave_ror" };
+	static const char *const others[] = { "row_mirror", "row_half_mirror", "row_bcast:15",
+					      "row_bcast:31" };
+	u32 control = inst->dpp;
+
+	if (control < 0x100)
+		put(text, " quad_perm:[%u,%u,%u,%u]", control & 3, control >> 2 & 3,
+		    control >> 4 & 3, control >> 6);
+	else if (control < 0x130)
+		put(text, " %s:%u", shifts[(control >> 4) - 0x10], control & 15);
+	else if (control < 0x140)
+		put(text, " %s:1", waves[control >> 2 & 3]);
+	else
+		put(text, " %s", others[control & 3]);
+	put(text, " row_mask:0x%x bank_mask:0x%x%s", inst->rows, inst->banks,
+	    inst->bound ? " bound_ctrl:1" : "");
 }
 
 static void put_waitcnt(struct text *text, u32 imm)
@@ -193,7 +261,9 @@ static void put_vector_name(struct text *text, const struct sim_gcn_inst *inst)
 		put(text, "%s", row->name);
 	if (inst->op == SIM_GCN_v_nop || inst->flags & (SIM_GCN_TO_SCALAR | SIM_GCN_HAS_LITERAL))
 		return;
-	if (row->format != SIM_GCN_VOP3)
+	if (inst->extension)
+		put(text, inst->extension == SIM_GCN_SDWA ? "_sdwa" : "_dpp");
+	else if (row->format != SIM_GCN_VOP3)
 		put(text, inst->format == SIM_GCN_VOP3 ? "_e64" : "_e32");
 }
 
@@ -211,8 +281,14 @@ static void put_vector(struct text *text, const struct sim_gcn_inst *inst)
 			put_signed_operand(text, inst, i);
 	if (inst->flags & SIM_GCN_CARRY_IN)
 		put_operand(text, inst, inst->src[2], 2);
-	if (inst->select)
-		put(text, " op_sel:[%u,%u]", inst->select & 1, inst->select >> 1);
+	if (inst->words[0] >> 23 == 0x1a7)
+		put_packed(text, inst);
+	if (inst->clamp)
+		put(text, " clamp");
+	if (inst->extension == SIM_GCN_SDWA)
+		put_sdwa(text, inst);
+	else if (inst->extension)
+		put_dpp(text, inst);
 }
 
 static void put_ds(struct text *text, const struct sim_gcn_inst *inst)

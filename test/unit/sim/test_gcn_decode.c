@@ -39,6 +39,17 @@ static const struct {
 	{ 0xd0000000, 16, 0x400 }, { 0xd8000000, 17, 0x100 }, { 0xdc000000, 18, 0x80 },
 };
 
+/* Parts of registers, or values of other lanes. */
+static void add_extension(u32 *words)
+{
+	u32 others = 0x100 | ((u32)random_number() & 0x4f);
+
+	words[0] = (words[0] & ~0x1ffu) | (random_number() & 1 ? 249 : 250);
+	/* most numbers are no known permutation */
+	if ((words[0] & 0x1ff) == 250 && random_number() & 1)
+		words[1] = (words[1] & ~0x1ff00u) | others << 8;
+}
+
 static void make_words(u32 encoding, u32 code, u32 *words)
 {
 	u32 fields = (1u << encodings[encoding].shift) - 1;
@@ -67,8 +78,10 @@ static void make_words(u32 encoding, u32 code, u32 *words)
 		words[0] |= 1u << 17;
 	else if (encoding == 5) /* no address */
 		words[0] &= 0xfffc1fc0, words[1] = 0;
-	if (encoding == 9 && code >= 0x380) /* packed: the usual halves */
-		words[0] |= 1u << 14, words[1] = (words[1] & 0x3ffff) | 3u << 27;
+	if (encoding == 9 && code >= 0x380) /* packed: mostly the usual halves */
+		words[0] |= 1u << 14, words[1] |= random_number() & 1 ? 3u << 27 : 0;
+	if (encoding >= 6 && encoding <= 8 && random_number() & 1)
+		add_extension(words);
 	if (encoding == 11 && random_number() & 1) /* global, without an SGPR */
 		words[0] |= 2u << 14, words[1] |= 0x7f0000;
 }

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Single vector instructions of the interpreter of GPU code: which parts of registers, which halves
+ * and which lanes they take, and what they leave of their destination. llvm-mc has made the words.
+ */
+#include "gcn_floats.h"
+#include "gcn_machine.h"
+
+#define REGISTERS 16u
+#define SGPRS     8u /* those that the instructions write are above */
+
+/* Registers before the instruction. */
+static u32 v[REGISTERS][SIM_GCN_LANES], s[SGPRS];
+
+static struct sim_gcn_wave *wave(void)
+{
+	return &machine.group.waves[0];
+}
+
+static void prepare(u64 exec)
+{
+	u32 i, lane;
+
+	machine.dispatch = (struct sim_gcn_dispatch){ .num_waves = 1, .begun = true };
+	memset(wave(), 0, sizeof(*wave()));
+	wave()->pc = va(CODE);
+	sim_gcn_set_pair(wave(), SIM_GCN_EXEC, exec);
+	for (i = 0; i < SGPRS; i++)
+		wave()->s[i] = s[i] = (u32)random_number();
+	/* halves and floats of all sizes, but few of them NaN */
+	for (i = 0; i < REGISTERS; i++)
+		for (lane = 0; lane < SIM_GCN_LANES; lane++)
+			wave()->v[i][lane] = v[i][lane] = (u32)random_number() & 0xbfffbfff;
+}
+
+static void run(const u32 *words, u32 count)
+{
+	static const u32 end = 0xbf810000; /* s_endpgm */
+
+	memcpy(at(CODE), words, 4 * count);
+	memcpy(at(CODE + 4 * count), &end, 4);
+	memset(machine.group.code, 0, SIM_GCN_CACHED_INSTRUCTIONS * sizeof(*machine.group.code));
+	if (sim_gcn_run(&machine.dispatch, &machine.group, &machine.env, 10) != 1)
+		fail_msg("%s", machine.complaint);
+}
+
+static float half(u32 reg, u32 lane, u32 part)
+{
+	return f16(v[reg][lane] >> 16 * part);
+}
+
+static float single(u32 reg, u32 lane)
+{
+	return f32(v[reg][lane]);
+}
+
+/* What the instruction gives in a lane. */
+struct row {
+	const char *text;
+	u32 words[2];
+	u64 (*want)(u32 lane);
+};
+
+#define WANT(name, expression)     \
+	static u64 name(u32 lane)  \
+	{                          \
+		return expression; \
+	}
+
+WANT(pk_fma_f32, pair32(fmaf(single(5, lane), -single(6, lane), single(8, lane)),
+			fmaf(single(4, lane), single(7, lane), -single(9, lane))))
+WANT(pk_add_one, pair32(single(4, lane) + 1, single(5, lane) + 1))
+WANT(pk_mov, v[5][lane] | (u64)v[6][lane] << 32)
+WANT(pk_fma_f16, pair16(fma(-half(4, lane, 0), half(5, lane, 1), half(6, lane, 0)),
+			fma(half(4, lane, 0), half(5, lane, 0), half(6, lane, 1))))
+WANT(mix, of32(fmaf(half(4, lane, 0), -single(5, lane), fabsf(half(6, lane, 1)))))
+WANT(mixlo, of16(single(4, lane) * single(5, lane)) | (v[2][lane] & 0xffff0000))
+WANT(mixhi,
+     of16(fmaf(single(4, lane), half(5, lane, 0), single(6, lane))) << 16 | (v[2][lane] & 0xffff))
+WANT(high_word, s[4] & v[5][lane] >> 16)
+WANT(second_byte, (to_s32(single(4, lane)) & 0xff) << 8 | (v[2][lane] & 0xffff00ff))
+WANT(signed_byte, (u32)((s32)v[4][lane] >> 24))
+WANT(high_half, of32(-fabsf(half(4, lane, 1))))
+WANT(clamped, of32(fminf(fmaxf(single(4, lane), 0), 1)))
+
+static const struct row rows[] = {
+	{ "v_pk_fma_f32 with halves and signs", { 0xd3b04c02, 0x54220d04 }, pk_fma_f32 },
+	{ "v_pk_add_f32 with 1.0", { 0xd3b24002, 0x0801e504 }, pk_add_one },
+	{ "v_pk_mov_b32", { 0xd3b34802, 0x18020d04 }, pk_mov },
+	{ "v_pk_fma_f16 with halves and a sign", { 0xd38e5002, 0x241a0b04 }, pk_fma_f16 },
+	{ "v_fma_mix_f32", { 0xd3a06402, 0x4c1a0b04 }, mix },
+	{ "v_fma_mixlo_f16", { 0xd3a10002, 0x02020b04 }, mixlo },
+	{ "v_fma_mixhi_f16", { 0xd3a20002, 0x141a0b04 }, mixhi },
+	{ "v_and_b32_sdwa of a word", { 0x26040af9, 0x05860604 }, high_word },
+	{ "v_cvt_i32_f32_sdwa to a byte", { 0x7e0410f9, 0x00061104 }, second_byte },
+	{ "v_mov_b32_sdwa with a sign", { 0x7e0402f9, 0x000b0c04 }, signed_byte },
+	{ "v_cvt_f32_f16_sdwa of a word", { 0x7e0416f9, 0x00350604 }, high_half },
+	{ "v_max_f32 with clamp", { 0xd10b8002, 0x00020904 }, clamped },
+};
+
+static bool is_near(u64 got, u64 want)
+{
+	return got == want || (isnan(f32(got)) && isnan(f32(want)));
+}
+
+#define VECTOR_TEST(name) TEST_WITH(name, set_up_machine, tear_down_machine)
+
+VECTOR_TEST(take_parts_and_halves)
+{
+	const u64 exec = 0xfffffffefffffff7;
+	u32 i, lane, round;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		for (round = 0; round < 100; round++) {
+			bool wide = i < 3;
+
+			prepare(exec);
+			run(rows[i].words, 2);
+			for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+				bool is_on = exec >> lane & 1;
+				u64 want = is_on ? rows[i].want(lane)
+						 : v[2][lane] | (u64)v[3][lane] << 32;
+
+				if (!is_near(wave()->v[2][lane], (u32)want) ||
+				    !is_near(wave()->v[3][lane],
+					     wide || !is_on ? want >> 32 : v[3][lane]))
+					fail_msg("%s, lane %u", rows[i].text, lane);
+			}
+		}
+}
+
+VECTOR_TEST(compare_parts)
+{
+	static const u32 words[] = { 0x7d940af9, 0x01008804 }; /* bytes 0 and 1, to s[8:9] */
+	u64 want = 0;
+	u32 lane;
+
+	prepare(~0ull);
+	for (lane = 0; lane < SIM_GCN_LANES; lane += 3)
+		wave()->v[4][lane] = v[4][lane] = (v[4][lane] & ~0xffu) | (v[5][lane] >> 8 & 0xff);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		want |= (u64)((v[4][lane] & 0xff) == (v[5][lane] >> 8 & 0xff)) << lane;
+	run(words, 2);
+	assert_true(sim_gcn_pair(wave(), 8) == want);
+	assert_true((want & 0x9249249249249249ull) == 0x9249249249249249ull);
+}
+
+/* The lane that gives its v4 to the v2 of a lane, -1 if the lane gets 0, or -2 if it keeps its own.
+ */
+static s32 shl3(s32 lane)
+{
+	return lane % 16 < 13 ? lane + 3 : -1;
+}
+
+static s32 shr1(s32 lane)
+{
+	return lane % 16 ? lane - 1 : -2;
+}
+
+static s32 ror4(s32 lane)
+{
+	return lane / 16 * 16 + (lane + 12) % 16;
+}
+
+static s32 quad(s32 lane)
+{
+	static const s32 from[] = { 2, 3, 0, 0 };
+
+	return lane / 4 * 4 + from[lane % 4];
+}
+
+static s32 mirror(s32 lane)
+{
+	return lane / 16 % 2 ? -2 : lane / 16 * 16 + 15 - lane % 16;
+}
+
+static s32 half_mirror(s32 lane)
+{
+	return lane / 4 % 2 ? lane / 8 * 8 + 7 - lane % 8 : -2;
+}
+
+static s32 next(s32 lane)
+{
+	return lane < 63 ? lane + 1 : -1;
+}
+
+static s32 rotated(s32 lane)
+{
+	return (lane + 63) % 64;
+}
+
+static s32 last_of_row(s32 lane)
+{
+	return lane / 16 % 2 ? lane / 16 * 16 - 1 : -2;
+}
+
+static s32 last_of_half(s32 lane)
+{
+	return lane >= 32 ? 31 : -2;
+}
+
+static const struct {
+	const char *text;
+	u32 word;
+	s32 (*from)(s32 lane);
+} moves[] = {
+	{ "row_shl:3 bound_ctrl:1", 0xff090304, shl3 },
+	{ "row_shr:1", 0xff011104, shr1 },
+	{ "row_ror:4", 0xff012404, ror4 },
+	{ "quad_perm:[2,3,0,0]", 0xff000e04, quad },
+	{ "row_mirror row_mask:0x5", 0x5f014004, mirror },
+	{ "row_half_mirror bank_mask:0xa", 0xfa014104, half_mirror },
+	{ "wave_shl:1 bound_ctrl:1", 0xff093004, next },
+	{ "wave_ror:1", 0xff013c04, rotated },
+	{ "row_bcast:15 row_mask:0xa", 0xaf014204, last_of_row },
+	{ "row_bcast:31 row_mask:0xc", 0xcf014304, last_of_half },
+};
+
+VECTOR_TEST(move_between_lanes)
+{
+	u32 i, lane;
+
+	for (i = 0; i < ARRAY_SIZE(moves); i++) {
+		const u32 words[] = { 0x7e0402fa, moves[i].word };
+
+		prepare(~0ull);
+		run(words, 2);
+		for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+			s32 from = moves[i].from((s32)lane);
+			u32 want = from < 0 ? (from == -1 ? 0 : v[2][lane]) : v[4][from];
+
+			if (wave()->v[2][lane] != want)
+				fail_msg("%s, lane %u", moves[i].text, lane);
+		}
+	}
+}
+
+/* A disabled lane gives nothing: the lane that reads it gets 0, or keeps what it has. */
+VECTOR_TEST(take_nothing_from_disabled_lanes)
+{
+	static const u32 zero[] = { 0x7e0402fa, 0xff090304 }, kept[] = { 0x7e0402fa, 0xff011104 };
+
+	prepare(~(1ull << 5));
+	run(zero, 2);
+	assert_int_equal(wave()->v[2][2], 0);
+	assert_int_equal(wave()->v[2][5], v[2][5]);
+	prepare(~(1ull << 5));
+	run(kept, 2);
+	assert_int_equal(wave()->v[2][6], v[2][6]);
+	assert_int_equal(wave()->v[2][7], v[4][6]);
+}
