@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Measures on the simulator how near the plugin comes to the slower of copy engine and storage (test/bench).
 BENCH_BIN   := $(BUILD)/bench/bench
-BENCH_PARTS := $(filter-out %/stub_cuda.c,$(wildcard test/bench/*.c)) $(addprefix test/native/,client.c client_vmem.c task.c workload.c) $(addprefix test/lib/,criu_stub.c raw_kfd.c raw_gem.c raw_aql.c)
+BENCH_PARTS := $(filter-out %/stub_cuda.c %/below.c,$(wildcard test/bench/*.c)) $(addprefix test/native/,client.c client_vmem.c task.c workload.c) $(addprefix test/lib/,criu_stub.c raw_kfd.c raw_gem.c raw_aql.c)
 BENCH_WRAPS := -Wl,--wrap=amdgpu_create_bo_from_user_mem,--wrap=sdma_open
 
 $(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/lib/*.h test/bench/*.h test/native/*.h) $(BUILD)/objects.a
@@ -15,7 +15,12 @@ $(BUILD)/bench/stub/libcuda.so.1: test/bench/stub_cuda.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $<
 
-bench: native $(BENCH_BIN)
+# Tells the time of the plugin from that of the simulator.
+$(BUILD)/bench/below.so: test/bench/below.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -shared -o $@ $< -ldl
+
+bench: native $(BENCH_BIN) $(BUILD)/bench/below.so
 	@BUILD=$(BUILD) test/bench/run
 	$(if $(BENCH),,@BUILD=$(BUILD) test/bench/parallel restore)
 	$(if $(BENCH),,@BUILD=$(BUILD) test/bench/parallel dump)
