@@ -29,10 +29,10 @@ static size_t number_of(const struct dumped_process *process)
 	return (size_t)(process - process->session->processes);
 }
 
-static int add_bo(struct shared_bos *shared, const struct dumped_process *process, uint32_t index,
-		  const struct topology_node *gpu)
+static int add_bo(struct shared_bos *shared, const struct dumped_process *process,
+		  const struct bo_index_entry *entry)
 {
-	const struct kfd_bo_bucket *bo = &process->state.bos[index];
+	const struct kfd_bo_bucket *bo = &process->state.bos[entry->index];
 	uint64_t references = 0;
 	struct stat file;
 	int ret;
@@ -45,13 +45,13 @@ static int add_bo(struct shared_bos *shared, const struct dumped_process *proces
 	shared->list[shared->count++] = (struct shared_bo){
 		.process = number_of(process),
 		.first_open = process->first_open,
-		.index = index,
-		.device = topology_pci_device(gpu),
-		.gpu_id = gpu->actual_gpu_id,
+		.index = entry->index,
+		.device = entry->device,
+		.gpu_id = bo_index_gpu_of(process, bo->gpu_id)->actual_gpu_id,
 		.alloc_flags = bo->alloc_flags,
-		.offset = bo->offset,
-		.size = bo->size,
-		.inode = file.st_ino,
+		.offset = entry->offset,
+		.size = entry->size,
+		.inode = entry->inode,
 		.file_system = file.st_dev,
 		.descriptors = dmabuf_holders_find(&shared->files, &file) +
 			       dmabuf_holders_find(&shared->own_files, &file),
@@ -126,22 +126,15 @@ static int add_handles(struct shared_bos *shared, const struct dumped_process *p
 
 int shared_bos_add(const struct dumped_process *process)
 {
-	const struct kfd_state *state = &process->state;
+	const struct bo_index *bos = process->bo_index;
 	struct shared_bos *shared = process->session->shared;
-	const struct topology *topology = &process->session->topology;
 	const size_t first = shared->count;
-	int ret = array_grow(&shared->list, shared->count + state->num_bos + 1,
-			     sizeof(*shared->list));
+	int ret = array_grow(&shared->list, shared->count + bos->count + 1, sizeof(*shared->list));
 
-	for (uint32_t i = 0; !ret && i < state->num_bos; i++) {
-		const struct kfd_bo_bucket *bo = &state->bos[i];
-		const struct topology_node *gpu = bo_index_find_gpu(state, topology, bo->gpu_id);
-
-		if (gpu && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
-			ret = add_bo(shared, process, i, gpu);
-	}
+	for (size_t i = 0; !ret && i < bos->count; i++)
+		ret = add_bo(shared, process, &bos->entries[i]);
 	if (!ret) {
-		read_records(shared, first, state, topology);
+		read_records(shared, first, &process->state, &process->session->topology);
 		ret = add_handles(shared, process);
 	}
 	return ret < 0 ? log_error(ret, "%s: cannot list the BOs that it shares", process->name)

@@ -87,7 +87,8 @@ struct shared_bo {
 /* Before the first CHECKPOINT, which returns dma-bufs to this process: lists those of the tasks.
  * Logs on error. */
 int shared_bos_begin(struct dump_session *session);
-/* After CHECKPOINT of @process: adds its BOs and GEM handles. Logs on error. */
+/* After CHECKPOINT of @process, which has its index of BOs: adds its BOs and GEM handles. Logs on
+ * error. */
 int shared_bos_add(const struct dumped_process *process);
 /* After the last process: finds the BOs that are one object, and what is wrong with them. Logs on
  * error. */
