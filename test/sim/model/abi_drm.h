@@ -53,7 +53,6 @@ struct sim_drm_gem_va {
 };
 
 #define DRM_GEM_OP_CREATE_INFO   0u
-#define DRM_GEM_OP_SET_PLACEMENT 1u
 #define DRM_GEM_OP_MAPPING_INFO  2u
 
 struct sim_drm_gem_op {

@@ -335,16 +335,6 @@ static int op_mapping_info(struct sim_render *render, struct sim_bo *bo,
 	return ret;
 }
 
-static int op_placement(struct sim_bo *bo, u64 domains)
-{
-	if (bo->kind == SIM_BO_USERPTR)
-		return -EPERM;
-	if (bo->origin && domains & DRM_DOMAIN_VRAM)
-		return -EINVAL;
-	bo->domains = (u32)domains & (DRM_DOMAIN_CPU | DRM_DOMAIN_GTT | DRM_DOMAIN_VRAM);
-	return 0;
-}
-
 int sim_gem_op(struct sim_render *render, struct sim_drm_gem_op *args)
 {
 	struct sim_bo *bo;
@@ -357,8 +347,6 @@ int sim_gem_op(struct sim_render *render, struct sim_drm_gem_op *args)
 		return -ENOENT;
 	if (args->op == DRM_GEM_OP_CREATE_INFO)
 		ret = op_create_info(bo, args->value);
-	else if (args->op == DRM_GEM_OP_SET_PLACEMENT)
-		ret = op_placement(bo, args->value);
 	else if (args->op == DRM_GEM_OP_MAPPING_INFO && render->gpu->sim->knobs.list_handles)
 		ret = op_mapping_info(render, bo, args);
 	sim_os_bo_put(bo);
