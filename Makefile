@@ -97,8 +97,6 @@ check-containers:
 	@test/vm/run -C
 
 demo:
-	@test/setup
-	@$(MAKE) all
 	@test/vm/demo
 
 install: $(PLUGIN) $(TOOL)
