@@ -339,7 +339,7 @@ no_failed_client() {
 nothing_left() { until_true holds_nothing || fail "left in the device: $(held)$(holders)"; }
 
 # What may hold it: the processes other than those of the kernel and of this test, each with its state.
-holders() { ps -o pid=,ppid=,stat=,wchan=,comm= --ppid 2 -p 2 -N | grep -vE '\<(init|bash|ps|sleep|timeout|tail)$' | tr -s ' \n' ' ;'; }
+holders() { ps -o pid=,ppid=,stat=,wchan=,comm= --ppid 2 -p 2 -N | grep -vE '\<(runner|systemd|bash|ps|sleep|timeout|tail)$' | tr -s ' \n' ' ;'; }
 
 nothing_of_criu_runs() { ! pgrep -x 'criu|amdgpu_guard' > /dev/null; }
 # Also the helper process of CRIU 4.3.

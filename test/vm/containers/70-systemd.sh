@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Jobs whose cgroups systemd makes, as podman and docker have it on a host with systemd.
+
+# job_cgroup: prints the folder of the job's cgroup.
+job_cgroup() { echo "/sys/fs/cgroup$(cut -d : -f 3 "/proc/$pid/cgroup")"; }
+
+# in_unit PATTERN: systemd has made the job's cgroup.
+in_unit() { [[ $(job_cgroup) == /sys/fs/cgroup/$1 ]] || fail "the job is in $(job_cgroup)"; }
+
+# may_open NODE: a process in the job's cgroup can open this node of the host.
+may_open() { (echo $BASHPID > "$(job_cgroup)/cgroup.procs" && : <> "$1"); }
+
+# only_gpu NODE: the device cgroup of the job allows this GPU, and no other one.
+only_gpu() {
+	local node
+
+	sees_gpus 1
+	for node in /dev/kfd "$1"; do
+		may_open "$node" || fail "the job's cgroup denies $node"
+	done
+	for node in $(gpu_nodes); do
+		[ "$node" = "$1" ] || ! may_open "$node" || fail "the job's cgroup allows $node"
+	done
+}
+
+# systemd_podman RUNTIME: one GPU of eight. With systemd's cgroups, crun sets the rules before the restore as runc does, so
+# the task need not hide GPUs.
+systemd_podman() {
+	local node=/dev/dri/renderD133
+
+	machine eight
+	podman_image
+	podman --runtime "$1" run -d --name job --device /dev/kfd --device "$node" -v "$work/log:/log" gpu:1 /job
+	ready podman job
+	in_unit 'machine.slice/libpod-*.scope*'
+	only_gpu "$node"
+	podman container checkpoint job
+	stopped
+	podman container restore --keep job || fail "restore failed: $(errors /scratch/podman/overlay-containers/*/userdata/restore.log)"
+	returned podman job
+	in_unit 'machine.slice/libpod-*.scope*'
+	only_gpu "$node"
+	! grep 'hides' "$(podman_log restore)" || fail "the task saw other GPUs while it was restored"
+	finish
+}
+
+scenario_container_systemd_podman() { # long
+	systemd_podman crun
+}
