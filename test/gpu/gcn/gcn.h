@@ -64,11 +64,13 @@ enum {
 	SIM_GCN_LAST_INT = 1u << 19, /* its last source is no float */
 	SIM_GCN_PLAIN = 1u << 20,    /* has only the short form */
 	SIM_GCN_TO_EXEC = 1u << 21,  /* a comparison that writes EXEC, too */
-	SIM_GCN_CLAMPS = 1u << 22,      /* its result may be limited to 0 and 1 */
+	SIM_GCN_CLAMPS = 1u << 22,   /* its result may be limited to 0 and 1 */
 	SIM_GCN_PACKED_HALF = 1u << 23, /* its sources are two halves, of 16 bits */
 	SIM_GCN_PACKED_WIDE = 1u << 24, /* its sources are two halves, of 32 bits */
 	SIM_GCN_MIXED = 1u << 25,       /* each source is a half of 16 bits or a float */
 	SIM_GCN_KEEPS = 1u << 26,       /* its result has a part of the destination */
+	SIM_GCN_HIGH = 1u << 27,        /* loads and stores: of the high half of the register */
+	SIM_GCN_ACROSS = 1u << 28,      /* passes values between lanes, and needs no memory */
 };
 
 struct sim_gcn_alu;

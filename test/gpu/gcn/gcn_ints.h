@@ -32,6 +32,8 @@
 #define PACKED_WIDE SIM_GCN_PACKED_WIDE
 #define MIXED       SIM_GCN_MIXED
 #define KEEPS       SIM_GCN_KEEPS
+#define HIGH        SIM_GCN_HIGH
+#define ACROSS      SIM_GCN_ACROSS
 
 #define SIGN 0x80000000ull
 

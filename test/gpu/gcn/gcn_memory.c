@@ -42,12 +42,21 @@ static u64 address_of(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, 
 }
 
 /* Copy between registers of a lane and @bytes of memory. */
-static void gather(struct sim_gcn_run *run, u32 operand, u32 lane, u32 bytes, u8 *to)
+static void gather(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 operand, u32 lane,
+		   u32 bytes, u8 *to)
 {
-	u32 i;
+	u32 i, half = inst->flags & SIM_GCN_HIGH ? 2 : 0;
 
 	for (i = 0; 4 * i < bytes; i++)
-		memcpy(to + 4 * i, lane_of(run, operand, i, lane), min(bytes - 4 * i, 4u));
+		memcpy(to + 4 * i, (u8 *)lane_of(run, operand, i, lane) + half,
+		       min(bytes - 4 * i, 4u));
+}
+
+/* One half gets the value, and the other one stays. */
+static u32 keep_half(const struct sim_gcn_inst *inst, u32 old, u32 value)
+{
+	return inst->flags & SIM_GCN_HIGH ? value << 16 | (old & 0xffff)
+					  : (value & 0xffff) | (old & 0xffff0000);
 }
 
 static void spread(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 operand, u32 lane,
@@ -56,12 +65,12 @@ static void spread(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32
 	u32 i;
 
 	for (i = 0; 4 * i < bytes; i++) {
-		u32 *reg = lane_of(run, operand, i, lane), part = min(bytes - 4 * i, 4u);
+		u32 *reg = lane_of(run, operand, i, lane), part = min(bytes - 4 * i, 4u), value = 0;
 
-		*reg = 0;
-		memcpy(reg, from + 4 * i, part);
-		if (inst->flags & SIM_GCN_SIGNED && *reg >> (8 * part - 1))
-			*reg |= ~0u << 8 * part;
+		memcpy(&value, from + 4 * i, part);
+		if (inst->flags & SIM_GCN_SIGNED && value >> (8 * part - 1))
+			value |= ~0u << 8 * part;
+		*reg = inst->flags & SIM_GCN_KEEPS ? keep_half(inst, *reg, value) : value;
 	}
 }
 
@@ -94,7 +103,8 @@ static int transfer(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u6
 		va = address_of(run, inst, lane);
 		if (inst->flags & SIM_GCN_STORE) {
 			for (i = 0; i < count; i++)
-				gather(run, inst->src[1], lane + i, bytes, run->bounce + i * bytes);
+				gather(run, inst, inst->src[1], lane + i, bytes,
+				       run->bounce + i * bytes);
 			ret = env->write(env->arg, va, run->bounce, count * bytes);
 			continue;
 		}
@@ -206,10 +216,31 @@ static int lds_transfer(struct sim_gcn_run *run, const struct sim_gcn_inst *inst
 	}
 	for (i = 0; i < parts; i++) {
 		if (inst->flags & SIM_GCN_STORE)
-			gather(run, inst->src[1 + i], lane, bytes, at[i]);
+			gather(run, inst, inst->src[1 + i], lane, bytes, at[i]);
 		else
 			spread(run, inst, inst->dst + i * max(bytes / 4, 1u), lane, at[i], bytes);
 	}
+	return 0;
+}
+
+/* Passes values between lanes: each lane names the one that it takes from, or gives to. Disabled
+ * lanes give 0. Of several that give to a lane, the last one wins. */
+static int permute_lanes(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u64 exec)
+{
+	u32 result[SIM_GCN_LANES] = { 0 }, lane;
+
+	for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+		u32 named = (*lane_of(run, inst->src[0], 0, lane) + (u32)inst->offset) / 4 %
+			    SIM_GCN_LANES;
+
+		if (inst->op == SIM_GCN_ds_bpermute_b32 && exec >> named & 1)
+			result[lane] = *lane_of(run, inst->src[1], 0, named);
+		else if (inst->op == SIM_GCN_ds_permute_b32 && exec >> lane & 1)
+			result[named] = *lane_of(run, inst->src[1], 0, lane);
+	}
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		if (exec >> lane & 1)
+			*lane_of(run, inst->dst, 0, lane) = result[lane];
 	return 0;
 }
 
@@ -219,6 +250,8 @@ int sim_gcn_ds(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 	u32 lane;
 	int ret = 0;
 
+	if (inst->flags & SIM_GCN_ACROSS)
+		return permute_lanes(run, inst, exec);
 	for (lane = 0; ret == 0 && lane < SIM_GCN_LANES; lane++) {
 		/* read first, because a load may overwrite it */
 		u32 base = *lane_of(run, inst->src[0], 0, lane);

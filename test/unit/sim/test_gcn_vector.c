@@ -248,3 +248,54 @@ VECTOR_TEST(take_nothing_from_disabled_lanes)
 	assert_int_equal(wave()->v[2][6], v[2][6]);
 	assert_int_equal(wave()->v[2][7], v[4][6]);
 }
+
+VECTOR_TEST(permute_lanes)
+{
+	static const u32 take[] = { 0xd87e0008,
+				    0x02000504 }; /* ds_bpermute_b32 v2, v4, v5 offset:8 */
+	static const u32 give[] = { 0xd87c0000, 0x02000504 }; /* ds_permute_b32 v2, v4, v5 */
+	u32 lane;
+
+	prepare(~(1ull << 9));
+	run(take, 2);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+		u32 from = (v[4][lane] + 8) / 4 % 64, want = from == 9 ? 0 : v[5][from];
+
+		assert_int_equal(wave()->v[2][lane], lane == 9 ? v[2][9] : want);
+	}
+	prepare(~0ull);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		wave()->v[4][lane] = 4 * ((lane * 5 + 3) % 64);
+	run(give, 2);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		assert_int_equal(wave()->v[2][(lane * 5 + 3) % 64], v[5][lane]);
+}
+
+VECTOR_TEST(load_and_store_halves)
+{
+	static const u32 store[] = { 0xdc6c8000,
+				     0x007f0604 }; /* global_store_short_d16_hi v[4:5], v6 */
+	static const u32 high[] = { 0xdc948000,
+				    0x027f0004 }; /* global_load_short_d16_hi v2, v[4:5] */
+	static const u32 low[] = { 0xdc808000, 0x027f0004 }; /* global_load_ubyte_d16 v2, v[4:5] */
+	const u32 *const words[] = { store, high, low };
+	const uint16_t *halves = at(DATA);
+	u32 i, lane;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		prepare(~0ull);
+		for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+			wave()->v[4][lane] = (u32)va(DATA + 2 * lane);
+			wave()->v[5][lane] = (u32)(va(DATA) >> 32);
+		}
+		run(words[i], 2);
+		for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+			u32 wants[] = { v[2][lane], halves[lane] << 16 | (v[2][lane] & 0xffff),
+					(halves[lane] & 0xff) | (v[2][lane] & 0xffff0000) };
+
+			assert_int_equal(wave()->v[2][lane], wants[i]);
+			if (i == 0)
+				assert_int_equal(halves[lane], v[6][lane] >> 16);
+		}
+	}
+}
