@@ -12,10 +12,17 @@
 #include "criu/log.h"
 #include "criu/options.h"
 #include "criu/plugin_abi.h"
+#include "dump/behind.h"
+#include "dump/dmabuf_files.h"
 #include "dump/dump.h"
+#include "dump/render_files.h"
 #include "image/image.h"
+#include "image/image_dir.h"
 #include "kernel/kfd.h"
+#include "preflight/preflight.h"
 #include "restore/restore.h"
+#include "restore/restore_dmabuf.h"
+#include "restore/resume.h"
 
 static struct session {
 	int stage;

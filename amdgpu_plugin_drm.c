@@ -15,8 +15,12 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image.h"
+#include "image/image_dir.h"
+#include "image/image_validate.h"
 #include "kernel/render_node.h"
+#include "memory/gpu_files.h"
 #include "restore/restore.h"
+#include "restore/task_image.h"
 
 /* The driver's name as DRM_IOCTL_VERSION gives it. */
 #define DRIVER_NAME "amdgpu"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/kfd_jobs.h"
 #include "criu/log.h"
 #include "image/image.h"
 #include "kernel/kfd.h"

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "content/content.h"
+#include "content/kfd_jobs.h"
 #include "kernel/kfd.h"
 #include "tool.h"
 

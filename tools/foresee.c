@@ -17,11 +17,13 @@
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 #include "pause/kfd_files.h"
 #include "pause/pause.h"
 #include "preflight/bo_index.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
+#include "preflight/preflight_process.h"
 #include "survey.h"
 
 #define RELEASE(major, minor, patch) (((major)*1000u + (minor)) * 1000u + (patch))

@@ -12,6 +12,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "image/image_dir.h"
 
 /* The most bytes of state images: an archive of few bytes can have gigabytes of zeros. */
 #define STATE_MAX (1ull << 30)

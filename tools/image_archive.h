@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "image/image.h"
+#include "image/image_dir.h"
 #include "tar.h"
 
 /* CRIU's list of files. */

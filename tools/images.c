@@ -5,6 +5,8 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "image/image.h"
+#include "image/image_dir.h"
+#include "image/image_validate.h"
 #include "image_archive.h"
 #include "tool.h"
 

@@ -13,6 +13,7 @@
 #include "content/checksum.h"
 #include "content/content.h"
 #include "criu/log.h"
+#include "image/image_dir.h"
 
 #define PIECE (1u << 20)
 

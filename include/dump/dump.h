@@ -12,6 +12,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
+#include "content/kfd_jobs.h"
 #include "criu/guard.h"
 #include "criu/options.h"
 #include "kernel/kfd.h"
@@ -150,8 +151,7 @@ struct dump_session {
 	struct shared_bos *shared;
 	/* Contents that are being saved while CRIU goes on, or NULL. See src/dump/background.h. */
 	struct background *background;
-	/* Memory for contents that are written while the job runs again, or NULL. See
-	 * src/dump/behind.h. */
+	/* Memory for contents that are written while the job runs again (behind.h), or NULL. */
 	struct keep *keep;
 	/* When the first queue stopped, on the clock of now_seconds(), or 0. */
 	double stopped_at;
@@ -215,16 +215,6 @@ enum dump_rule {
 	DUMP_RULES,
 };
 
-/* The object named by @format breaks @rule: logs the object, the rule and its remedy, and returns
- * -EOPNOTSUPP. With AMDGPU_FORCE=1 and a rule that can be forced, it logs a warning and returns 0.
- */
-int preflight_refuse(const struct dump_session *session, enum dump_rule rule, const char *format,
-		     ...) __attribute__((format(printf, 3, 4)));
-
-/* The same as a warning, where only the dump can tell whether the object breaks the rule. */
-void preflight_warn_of(enum dump_rule rule, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
 /* What @process says of the GPU @node, or NULL if it does not see that GPU. */
 static inline const struct dumped_gpu *dump_find_gpu(const struct dumped_process *process,
 						     const struct topology_node *node)
@@ -246,12 +236,11 @@ int dump_check_mappings(struct dump_session *session);
  * prepares the image directory, takes the snapshot of all tasks and applies the rules to it; later
  * calls do nothing. Logs on error. */
 int dump_look(struct dump_session *session, int fd);
-/* After dump_look(), for a /dev/kfd, a render node and a dma-buf: gives @fd the image id @id. The
- * contents of a process are saved at its first /dev/kfd. Contents and images may still be missing
- * when these return. Log on error. */
+/* After dump_look(), for a /dev/kfd: gives @fd the image id @id. The contents of a process are
+ * saved at its first /dev/kfd. Contents and images may still be missing when this returns. Logs on
+ * error.
+ */
 int dump_kfd(struct dump_session *session, int fd, int id);
-int render_files_dump(struct dump_session *session, int fd, int id);
-int dmabuf_files_dump(struct dump_session *session, int fd, int id);
 /* After each file: when CRIU has shown all KFD processes of the dump, finds out whether a GPU has
  * lost memory, and writes the images that name these processes. CRIU 4.0 to 4.2 call no hook
  * between the last file and the post-dump script. Logs on error. */
@@ -264,14 +253,6 @@ int dump_complete(struct dump_session *session);
 /* Ends the dump with @result: unpauses every process, and removes the images if @result is an
  * error. If CRIU is going to kill the tasks, their queues stay stopped. Logs on error. */
 int dump_release(struct dump_session *session, int result);
-/* When CRIU loads the plugin: takes the memory that the option dump-memory names, if it is of use.
- * -EINVAL and -ERANGE after a line: that is no size. Does without the memory on other errors. */
-int behind_prepare(struct dump_session *session);
-/* After dump_release(): whether contents are still to be written. If so, the session has nothing of
- * the job any more, and behind_finish() must follow when the job runs. */
-bool behind_begin(struct dump_session *session);
-/* Waits for the contents, and writes the state images. On error, logs it and removes them. */
-int behind_finish(struct dump_session *session);
 void dump_done(struct dump_session *session);
 
 #endif

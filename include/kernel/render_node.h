@@ -30,68 +30,6 @@ bool render_node_can_map(int fd, uint64_t offset);
 /* The device number of the render node with @minor. */
 dev_t render_node_device(uint32_t minor);
 
-/* render_node_gem.c: the GEM handles of the open file @fd and their mappings on its GPU. The
- * functions log nothing. */
-
-/* A GEM handle as the kernel lists it. */
-struct render_gem {
-	uint32_t handle;
-	/* RENDER_GEM_... */
-	uint32_t flags;
-	uint64_t size;
-	uint64_t domains;
-	uint64_t alloc_flags;
-	/* Alignment in pages or bytes, depending on the kernel. */
-	uint64_t alignment;
-};
-
-/* The object is that of another device. */
-#define RENDER_GEM_IS_IMPORT 1u
-
-struct render_mapping {
-	uint64_t addr;
-	uint64_t size;
-	/* Offset in the object. */
-	uint64_t offset;
-	/* AMDGPU_VM_... */
-	uint64_t flags;
-};
-
-/* The handles in ascending order, and the mappings of one handle, those of KFD too. The caller
- * frees the lists. -EINVAL: the kernel does not list them (before Linux 6.18). */
-int render_node_gem_list(int fd, struct render_gem **ret_list, size_t *ret_count);
-int render_node_gem_mappings(int fd, uint32_t handle, struct render_mapping **ret_list,
-			     size_t *ret_count);
-/* The number of GEM objects of the file, without KFD's BOs. On kernels that do not list them 1
- * stands for any number. */
-int render_node_gem_count(int fd, uint32_t *ret_count);
-/* Whether the kernel lists them, for the render node with @minor. */
-bool render_node_gem_can_list(uint32_t minor);
-/* The offset by which mmap() of this render node finds the object. */
-int render_node_gem_offset(int fd, uint32_t handle, uint64_t *ret_offset);
-/* The inode of the object's dma-buf. An object without a dma-buf gets one. */
-int render_node_gem_inode(int fd, uint32_t handle, uint64_t *ret_inode);
-/* The handle of the dma-buf's object: the file's only one, or the lowest number that is free. */
-int render_node_gem_import(int fd, int dmabuf_fd, uint32_t *ret_handle);
-/* Takes the lowest number that is free, with an object of one page. */
-int render_node_gem_take(int fd, uint32_t *ret_handle);
-int render_node_gem_close(int fd, uint32_t handle);
-/* Whether GEM_VA knows the flags of @mapping. */
-bool render_node_gem_can_map(const struct render_mapping *mapping);
-/* Adds @mapping. -EINVAL: it overlaps another one, or is outside of the object. */
-int render_node_gem_map(int fd, uint32_t handle, const struct render_mapping *mapping);
-
-/* What the render node @fd tells of the BO of @dmabuf_fd. Logs nothing. */
-struct render_bo {
-	/* Flags with which the BO was made (AMDGPU_GEM_CREATE_*). */
-	uint64_t flags;
-	/* Offset for mmap(), or 0 if the CPU may not map the BO. A BO of another PCI device has
-	 * another offset in each open file. */
-	uint64_t mmap_offset;
-};
-
-int render_node_gem_read(int fd, int dmabuf_fd, struct render_bo *ret_bo);
-
 /* Opens the render node with @minor, as a descriptor of at least @lowest_fd (0: any). -ENXIO: the
  * path is another file, which is possible in the mount namespace of a task. */
 int render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);

@@ -109,8 +109,4 @@ int map_decide_in_tree(const struct map_tree *tree, const struct topology *saved
 		       struct gpu_map *ret_map);
 void map_done(struct gpu_map *map);
 
-/* Logs the mapping, one line per GPU, or why no mapping exists and what the restore needs. 0 if a
- * mapping exists, -ENODEV: refused; -EINVAL: malformed. */
-int explain_map(const struct gpu_map *map);
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Restores the KFD state of a process: the restored task rebuilds it, and CRIU's main process then
- * starts its queues. amdgpu_plugin_drm.h has the restore of render nodes. */
+/* Restores the KFD state of a process: the restored task rebuilds it. CRIU's main process then
+ * starts its queues (resume.h). amdgpu_plugin_drm.h has the restore of render nodes. */
 #ifndef AMDGPU_PLUGIN_RESTORE_RESTORE_H
 #define AMDGPU_PLUGIN_RESTORE_RESTORE_H
 
@@ -112,21 +112,6 @@ struct restore_session {
 int restore_init(struct restore_session *session);
 void restore_done(struct restore_session *session);
 
-/* Reads the image of the calling task and maps its GPUs. The first hook of the task does it, so the
- * order of its files does not matter. @render is an image of the task, which in a stream names the
- * KFD image. -ENOENT: the task has no KFD state. Logs on other errors. */
-int task_image_read(struct restore_session *session, const CriuRenderNode *render);
-/* Maps @saved to the GPUs of this machine that the calling task can open, and reads them into
- * @ret_local, which the map borrows. Maps the GPUs of all images together, as the other tasks do.
- * Makes the render nodes of mapped GPUs that a container's /dev lacks. @name begins log lines. Logs
- * on error; *@ret_map is empty then. */
-int task_image_map_gpus(struct restore_session *session, const char *name,
-			const struct topology *saved, struct topology *ret_local,
-			struct gpu_map *ret_map);
-/* The entry of @render for the calling task, or NULL. */
-const KfdOwner *task_image_find_owner(const struct restored_task *task,
-				      const CriuRenderNode *render);
-
 /* Reads the state image of file @id, for restore_kfd() or drm_restore(). If the task has read the
  * image before and kept it, the result is IMAGE_KFD without a message. Logs on error, unless CRIU's
  * main process has done so for this image. */
@@ -137,34 +122,9 @@ int restore_read_image(const struct restore_session *session, int id,
  */
 int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd);
 
-/* Restores the open dma-buf of image @id. If the task has KFD state, restores that first: other
- * tasks may wait for it. Returns a descriptor, which is the caller's. Logs on error. */
-int restore_dmabuf_open(struct restore_session *session, int id, const CriuDmabufNode *image);
-
-/* The open file through which RESTORE and mappings use GPU @saved: a descriptor of that file, or of
- * another open file of the same node. Both are the caller's. Log nothing. */
-int gpu_files_share(struct restored_task *task, const struct topology_node *saved, int *ret_fd);
-int gpu_files_open_other(const struct restored_task *task, const struct topology_node *saved,
-			 int *ret_fd);
-
-/* In CRIU's main process, when it has forked all tasks: starts the thread that loads the contents
- * of tasks. If that fails, logs a warning, and each task loads its own contents. */
-void resume_listen(struct restore_session *session);
-
 /* Answers UPDATE_VMA_MAP in the calling task; see mappings_update(). After an error other than
  * -ENOTSUP, resume_task() kills all tasks. */
 int restore_update_mapping(struct restore_session *session, const char *path, uint64_t addr,
 			   uint64_t old_offset, uint64_t *ret_new_offset, int *ret_fd);
-
-/* Answers RESUME_DEVICES_LATE in CRIU's main process, which CRIU calls for each task when it has
- * restored all memory, for the root of the tree first. The first call waits for the contents of all
- * tasks, checks the tasks, and starts all queues. If that fails, it kills all tasks, also those
- * without GPU state, because some versions of CRIU ignore the result of this hook. Later calls
- * return the same error. -ENOTSUP: task @pid has no queues that the plugin has started. */
-int resume_task(struct restore_session *session, int pid);
-
-/* In CRIU's main process, at the end of a successful restore: if CRIU has not called resume_task(),
- * because another plugin answered for all tasks, logs an error, and the guard kills all tasks. */
-void resume_finish(struct restore_session *session);
 
 #endif

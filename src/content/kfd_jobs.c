@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Groups the BOs of a KFD process by GPU, in the order of the image format. content_save() and
  * content_load() then copy the contents. */
+#include "content/kfd_jobs.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

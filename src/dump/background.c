@@ -10,6 +10,7 @@
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
 #include "content/keep.h"
+#include "content/kfd_jobs.h"
 #include "criu/host.h"
 #include "dump/dump_image.h"
 #include "dump/snapshot.h"

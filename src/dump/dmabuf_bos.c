@@ -14,6 +14,7 @@
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 
 static bool is_inode_of(const struct dmabuf_file *file, const struct shared_bo *bo)
 {

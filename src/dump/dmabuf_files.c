@@ -13,6 +13,7 @@
 #include "dump/object_rules.h"
 #include "dump/shared_bos.h"
 #include "image/image.h"
+#include "preflight/preflight.h"
 
 /* GEM handles are those of CRIU's own plugin. */
 #define NO_HANDLE UINT32_MAX

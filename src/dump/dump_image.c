@@ -10,14 +10,17 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/checksum.h"
+#include "content/kfd_jobs.h"
 #include "criu/log.h"
 #include "dump/gpu_watch.h"
 #include "dump/shared_bos.h"
 #include "image/image.h"
+#include "image/image_dir.h"
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 #include "preflight/bo_index.h"
 #include "preflight/gem_list.h"
 

@@ -14,6 +14,7 @@
 #include "kernel/memory_errors.h"
 #include "kernel/render_node.h"
 #include "pause/kfd_files.h"
+#include "preflight/preflight.h"
 
 /* Flags of QUERY_STATE2. The last one exists since Linux 6.6; older kernels do not set it. */
 #define WAS_RESET     (1u << 0)

@@ -15,7 +15,7 @@
 #include "dump/dump.h"
 #include "dump/dump_image.h"
 #include "image/image.h"
-#include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 #include "pause/kfd_files.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"

@@ -19,9 +19,11 @@
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 #include "preflight/bo_index.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
+#include "preflight/preflight_process.h"
 
 /* Its index in the session. */
 static size_t number_of(const struct dumped_process *process)

@@ -9,6 +9,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
+#include "content/kfd_jobs.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/dmabuf_files.h"
@@ -23,6 +24,7 @@
 #include "preflight/bo_index.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
+#include "preflight/preflight_process.h"
 #include "preflight/unused_gpus.h"
 
 /* Descriptors that the dump needs besides dma-bufs. */

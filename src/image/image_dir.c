@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Lists the image directory, and reads or removes images of the plugin by name. image_read_kfd()
  * and image_read_render() read a single image. */
+#include "image/image_dir.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

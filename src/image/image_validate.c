@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Refuses images with values that no kernel can have reported. Harmless values pass, because other
  * programs write images too. */
+#include "image/image_validate.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* GEM handles of an open render node and their mappings on the GPU: lists them, and makes them. The
  * rules are those of amdgpu_gem.c in Linux 7.3. */
+#include "kernel/render_node_gem.h"
+
 #include <amdgpu_drm.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Logs the answer of map_decide(). Searches again only to find which saved GPUs are in conflict. */
+#include "map/explain.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

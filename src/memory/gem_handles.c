@@ -14,7 +14,7 @@
 #include "criu/log.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
-#include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 #include "memory/gpu_files.h"
 #include "memory/imports.h"
 #include "memory/mappings.h"

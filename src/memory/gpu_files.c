@@ -10,6 +10,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "image/image.h"
+#include "image/image_dir.h"
 #include "kernel/render_node.h"
 #include "memory/mappings.h"
 

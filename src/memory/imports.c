@@ -16,6 +16,7 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image.h"
+#include "image/image_dir.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"

@@ -17,6 +17,7 @@
 #include "criu/guard.h"
 #include "criu/host.h"
 #include "image/image.h"
+#include "image/image_dir.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 

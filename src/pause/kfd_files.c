@@ -19,6 +19,7 @@
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
+#include "preflight/preflight.h"
 
 int kfd_files_find_listed(const struct dump_session *session, int fd, struct dumped_file **ret_file)
 {

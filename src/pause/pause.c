@@ -11,7 +11,7 @@
 #include "criu/guard.h"
 #include "criu/host.h"
 #include "criu/log.h"
-#include "image/image.h"
+#include "image/image_dir.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "pause/dump_guard.h"

@@ -15,6 +15,8 @@
 #include "image/image.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
+#include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 #include "preflight/bo_index.h"
 #include "preflight/kfd_process.h"
 #include "preflight/preflight.h"

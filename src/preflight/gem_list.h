@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 
 struct dumped_process;
 struct topology;

@@ -14,10 +14,12 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image.h"
+#include "image/image_dir.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/kfd_queue.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 #include "preflight/bo_index.h"
 #include "preflight/queue_probe.h"
 

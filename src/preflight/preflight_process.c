@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Finds processes that break a rule of a process as a whole. preflight.c has the rules. */
+#include "preflight/preflight_process.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>

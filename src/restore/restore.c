@@ -14,6 +14,7 @@
 #include "devices/extra_gpus.h"
 #include "devices/node.h"
 #include "image/image.h"
+#include "image/image_dir.h"
 #include "image/image_priv.h"
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd.h"

@@ -8,6 +8,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
+#include "content/kfd_jobs.h"
 #include "criu/log.h"
 #include "image/image.h"
 #include "kernel/proc.h"

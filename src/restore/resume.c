@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The part of CRIU's main process in a restore: it loads the contents that tasks hand over, and
  * starts the queues of all tasks, or kills all tasks if one has incomplete GPU state. */
+#include "restore/resume.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
+#include "content/kfd_jobs.h"
 
 /* Descriptors for everything but BOs. */
 #define OTHER_DESCRIPTORS 600

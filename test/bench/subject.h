@@ -9,6 +9,7 @@
 
 #include "client.h"
 #include "content/content.h"
+#include "content/kfd_jobs.h"
 #include "kernel/kfd.h"
 #include "workload.h"
 

@@ -10,6 +10,7 @@
 #include "../../tools/image_archive.h"
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
+#include "image/image_dir.h"
 
 /* As the tool does with a pages file of the right size. */
 static int take_pages(const struct image_name *image, struct tar_member *member, void *argument)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "criu/options.h"
+#include "map/explain.h"
 #include "map/map.h"
 
 static struct topology saved, local;

@@ -13,6 +13,8 @@
 
 #include "criu/host.h"
 #include "image/image.h"
+#include "image/image_dir.h"
+#include "image/image_validate.h"
 
 #define ID  5
 #define GPU 0x10

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
+#include "map/explain.h"
 #include "map/map.h"
 
 #define FILES_MAX 96

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "map/explain.h"
+
 struct map_options pair_options(void)
 {
 	struct map_options options = { 0 };

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-#include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 
 #define FILES    3
 #define HANDLES  4

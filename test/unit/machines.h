@@ -6,6 +6,7 @@
 
 #include "gpu_node.h"
 #include "host.h"
+#include "map/explain.h"
 #include "map/map.h"
 
 #define MACHINES "test/data/machines"

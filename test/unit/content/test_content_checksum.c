@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "content/checksum.h"
+#include "content/kfd_jobs.h"
 #include "kernel/kfd.h"
 
 static uint64_t sum_of_pages(const char *bytes, uint64_t size)

@@ -10,7 +10,7 @@
 #include "dump/object_rules.h"
 #include "dump/shared_bos.h"
 #include "kernel/kfd.h"
-#include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 
 #define SIZE 0x3000u
 

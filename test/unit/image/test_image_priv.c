@@ -4,6 +4,7 @@
 #include "host.h"
 
 #include "image/image.h"
+#include "image/image_validate.h"
 #include "kernel/kfd.h"
 
 #define GPUS       2

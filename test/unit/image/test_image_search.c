@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "image/image.h"
+#include "image/image_dir.h"
 
 UNIT_TEST(a_process_finds_its_own_state_by_pid)
 {

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "image/image.h"
+#include "image/image_dir.h"
 
 /* More than a pipe holds, and more than the first buffer of a read. */
 #define LARGE (300u << 10)

@@ -4,6 +4,7 @@
 #include "host.h"
 
 #include "image/image.h"
+#include "image/image_validate.h"
 #include "kernel/kfd.h"
 
 #define ADDR 0x7f0000000000ULL

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Mapping the saved GPUs of several processes together, and GPUs that share BOs. */
 #include "machines.h"
+#include "map/explain.h"
 
 /* GPUs with gpu_ids from @first_id at one CPU node, @per_device partitions on each PCI device. */
 static void make_cards(struct topology *topology, uint32_t first_id, uint32_t count,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Refusals of BOs: those that a restore would change, and those that several processes share. */
+#include "image/image_validate.h"
 #include "preflight_task.h"
 
 TEST(a_buffer_of_gfx12_is_refused)

@@ -4,6 +4,7 @@
 #include "restore_task.h"
 
 #include "image/image.h"
+#include "image/image_dir.h"
 
 static void write_render(int id, uint32_t compute_pid)
 {

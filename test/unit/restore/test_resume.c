@@ -12,6 +12,7 @@
 #include "criu/options.h"
 #include "memory/restore_shared.h"
 #include "restore/restore.h"
+#include "restore/resume.h"
 
 #define TASKS 3
 

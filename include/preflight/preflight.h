@@ -37,12 +37,15 @@ const struct preflight_text *preflight_get_text(size_t index);
 /* Whether that rule shows before the dump, at least in part. */
 bool preflight_shows_early(size_t index);
 
-/* Whether this kernel cannot rebuild processes without BOs: -EINVAL; -EFAULT: it can; other errors:
- * the plugin cannot ask. */
-int preflight_process_ask_without_bos(void);
-/* Refuses process @pid, for which RESTORE would get no BOs, if the kernel takes no such process.
- * Logs on error. */
-int preflight_process_refuse_without_bos(const struct dump_session *session, pid_t pid);
+/* The object named by @format breaks @rule: logs the object, the rule and its remedy, and returns
+ * -EOPNOTSUPP. With AMDGPU_FORCE=1 and a rule that can be forced, it logs a warning and returns 0.
+ */
+int preflight_refuse(const struct dump_session *session, enum dump_rule rule, const char *format,
+		     ...) __attribute__((format(printf, 3, 4)));
+
+/* The same as a warning, where only the dump can tell whether the object breaks the rule. */
+void preflight_warn_of(enum dump_rule rule, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* The functions below log one error line for the first broken rule and return -EOPNOTSUPP. With
  * AMDGPU_FORCE=1 and a rule that can be forced, they log a warning and go on. */
@@ -50,19 +53,8 @@ int preflight_process_refuse_without_bos(const struct dump_session *session, pid
 /* Before the plugin pauses the first process: rules of the dump as a whole, and of the driver. */
 int preflight_check_dump(const struct dump_session *session);
 int preflight_check_driver(const struct dump_session *session);
-/* Before the first pause of a task: whether the end of the pause would crash the kernel, or
- * a CHECKPOINT of a process that is known to have BOs. */
-int preflight_process_check_before_pause(struct dump_session *session);
-/* Before the first CHECKPOINT of @process, which is paused: rules that need no CHECKPOINT. */
-int preflight_process_check(const struct dumped_process *process);
-/* The rule of a /dev/kfd that another task opens at a restore. The process has its vpids. */
-int preflight_process_check_reopen(const struct dumped_process *process);
-/* The rule of HSA_HIGH_PRECISION_MODE. */
-int preflight_process_check_precision(const struct dumped_process *process);
-/* For a process that runs on, of which /proc and sysfs have given the GPUs and the number of BOs,
- * or 0 if it is not known: the rules of a process that show early. Each broken rule has a line. */
-int preflight_process_check_early(const struct dumped_process *process);
-/* The same for its queues: each has its id, its type and a GPU of the process. */
+/* For a process that runs on: the rules of its queues that show early. Each queue has its id, its
+ * type and a GPU of the process. */
 int preflight_check_queues_early(const struct dumped_process *process,
 				 const struct kfd_priv_queue *queues, size_t num_queues);
 /* Warns of each rule that every BO with contents, or every compute queue, of the GPU breaks. */

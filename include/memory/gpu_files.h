@@ -27,6 +27,11 @@ int gpu_files_lowest_fd(const struct restored_task *task);
 
 /* The file for RESTORE and the mappings of @saved, borrowed. Opens it in the first call. */
 int gpu_files_compute(struct restored_task *task, const struct topology_node *saved, int *ret_fd);
+/* The open file through which RESTORE and mappings use GPU @saved: a descriptor of that file, or of
+ * another open file of the same node. Both are the caller's. */
+int gpu_files_share(struct restored_task *task, const struct topology_node *saved, int *ret_fd);
+int gpu_files_open_other(const struct restored_task *task, const struct topology_node *saved,
+			 int *ret_fd);
 /* After RESTORE, if CRIU will ask about no mapping: closes each file that no render node of the
  * images can need. Otherwise the file would belong to the task, and its next dump would save it.
  * Logs on error. */

@@ -10,6 +10,9 @@ struct dump_session;
  * objects that no image has. The processes have their GPUs, and give up descriptors of their
  * gem_files. Logs on error. */
 int render_files_check(struct dump_session *session);
+/* After dump_look(), for a render node: gives @fd (borrowed) the image id @id. The image may still
+ * be missing when this returns. Logs on error. */
+int render_files_dump(struct dump_session *session, int fd, int id);
 /* When CRIU has shown all KFD processes: writes the images of the render files that it has shown
  * since the last call. Logs on error. */
 int render_files_write(struct dump_session *session);

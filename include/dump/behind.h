@@ -19,6 +19,14 @@
 
 #include "dump/dump.h"
 
+/* When CRIU loads the plugin: takes the memory that the option dump-memory names, if it is of use.
+ * -EINVAL and -ERANGE after a line: that is no size. Does without the memory on other errors. */
+int behind_prepare(struct dump_session *session);
+/* After dump_release(): whether contents are still to be written. If so, the session has nothing of
+ * the job any more, and behind_finish() must follow when the job runs. */
+bool behind_begin(struct dump_session *session);
+/* Waits for the contents, and writes the state images. On error, logs it and removes them. */
+int behind_finish(struct dump_session *session);
 /* Waits until all contents are copied, and looks for resets of GPUs until then. Logs on error, and
  * then nothing is saved any more. */
 int behind_await_copies(struct dump_session *session);
