@@ -8,6 +8,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "text.h"
 
 static void print_line(FILE *to, const char *colour, const char *head, const char *format,
 		       va_list arguments)

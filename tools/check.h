@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The parts of the command check. A part prints one line for each thing that it examines. */
+/* The command check, and its parts, a file each. A part prints one line for each thing that it
+ * examines. */
 #ifndef AMDGPU_PLUGIN_TOOLS_CHECK_H
 #define AMDGPU_PLUGIN_TOOLS_CHECK_H
 
@@ -23,6 +24,8 @@ struct check {
 	uint64_t contents;
 };
 
+/* check.c: whether this machine can dump processes on its GPUs, or the process of the request. */
+int check_run(const struct tool_request *request);
 /* Prints a line for what is right. */
 void check_say_ok(const struct check *check, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -35,21 +38,25 @@ void check_refuse(struct check *check, const char *format, ...)
 void check_machine(struct check *check, bool *ret_has_gpu);
 /* Whether the contents of the GPU can be copied. */
 void check_machine_gpu(struct check *check, const struct topology_node *gpu);
+
 /* check_criu.c: CRIU, and whether it will load the plugin. */
 void check_criu(struct check *check);
+/* The path of CRIU's program. Returns false if there is none. */
+bool check_find_criu(char path[PATH_MAX]);
+
 /* check_process.c: the process of the request and its descendants. TOOL_TROUBLE: there is no such
  * process. Free the list with pid_list_done(), also then. */
 int check_find_process(struct check *check, struct pid_list *ret_tree);
 /* Examines them. @ret_has_gpu: whether one uses a GPU. */
 int check_process(struct check *check, const struct pid_list *tree, bool *ret_has_gpu);
-/* The path of CRIU's program. Returns false if there is none. */
-bool check_find_criu(char path[PATH_MAX]);
-/* check_rights.c: what CRIU may do if the user of this program starts it. Whether the capabilities of
- * its file are enough for KFD; whether it can attach to a job; and a warning of a process that it
- * cannot restore. */
+
+/* check_rights.c: what CRIU may do if the user of this program starts it. Whether the capabilities
+ * of its file are enough for KFD; whether it can attach to a job; and a warning of a process that
+ * it cannot restore. */
 bool check_may_checkpoint(void);
 void check_attach(struct check *check);
 void check_rights(const struct pid_list *tree);
+
 /* check_room.c: the directory for a dump. */
 void check_room(struct check *check);
 

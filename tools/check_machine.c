@@ -14,6 +14,7 @@
 #include "kernel/kfd.h"
 #include "kernel/render_node.h"
 #include "map/map.h"
+#include "text.h"
 
 static void say_kernel(const struct check *check)
 {

@@ -15,6 +15,7 @@
 #include "other_files.h"
 #include "preflight/unused_gpus.h"
 #include "survey.h"
+#include "text.h"
 
 /* The storage that the estimate of the time assumes. */
 #define BYTES_PER_SECOND (1ULL << 30)

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "criu/host.h"
 #include "foresee.h"
+#include "text.h"
 
 void check_room(struct check *check)
 {

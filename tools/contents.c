@@ -9,6 +9,7 @@
 #include "content/kfd_jobs.h"
 #include "criu/log.h"
 #include "image/image.h"
+#include "images.h"
 #include "kernel/kfd.h"
 
 /* The state from which kfd_jobs_init_saved() makes jobs. */

@@ -8,8 +8,8 @@
 
 #include "content/content.h"
 #include "content/kfd_jobs.h"
+#include "images.h"
 #include "kernel/kfd.h"
-#include "tool.h"
 
 /* A BO in its pages file. */
 struct contents_piece {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Maps the GPUs of each process to those of a machine, as a restore would, and looks for what a
  * restore would always refuse then. */
+#include "fit.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #include "criu/options.h"
 #include "image/image_priv.h"
 #include "image/image_validate.h"
+#include "images.h"
 #include "kernel/kfd_xnack.h"
 #include "kernel/render_node.h"
 #include "map/explain.h"

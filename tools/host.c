@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The functions of CRIU that the units of the plugin call. A tool has a log and an image directory,
  * or an archive whose images it serves as streams, and no tasks. */
+#include "host.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,7 +15,6 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image_archive.h"
-#include "tool.h"
 
 /* CRIU's levels: 1 is an error, 2 a warning. Others are of no interest here. */
 #define LEVEL_WARN 2

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "images.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "host.h"
 #include "image/image.h"
 #include "image/image_dir.h"
 #include "image/image_validate.h"
 #include "image_archive.h"
-#include "tool.h"
 
 /* Appends @image, which has no message yet. */
 static int add_image(void *list, size_t *count, size_t size, const void *image)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Prints what the images hold, for people. show_json.c does it for programs. */
+#include "show.h"
+
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,6 +9,9 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "facts.h"
+#include "images.h"
+#include "show_json.h"
+#include "text.h"
 #include "tool.h"
 
 static void print_gpu(const CriuKfd *kfd, const KfdDeviceEntry *gpu)

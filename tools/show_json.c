@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Prints what the images hold as JSON. The manual page criu-amdgpu(1) describes the fields, which
  * keep name and meaning: FORMAT changes with them. */
+#include "show_json.h"
+
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -11,6 +13,8 @@
 #include "criu/log.h"
 #include "facts.h"
 #include "image/image.h"
+#include "images.h"
+#include "text.h"
 #include "tool.h"
 
 #define FORMAT 1

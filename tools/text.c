@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +8,6 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-#include "tool.h"
 
 const char *text_colour(FILE *stream, const char *escape)
 {

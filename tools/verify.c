@@ -13,11 +13,15 @@
 #include "content/content.h"
 #include "contents.h"
 #include "criu/log.h"
+#include "host.h"
 #include "image/image.h"
+#include "images.h"
+#include "text.h"
 #include "tool.h"
 #include "verify.h"
 #include "verify_archive.h"
 #include "verify_files.h"
+#include "verify_images.h"
 
 #define PIECE (1u << 20)
 /* The most of a BO that is one part. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the comparisons of contents in a directory and in an archive share. */
+/* The command verify: whether all images are whole. Its comparisons of contents in a directory and
+ * in an archive share the functions below. */
 #ifndef AMDGPU_PLUGIN_TOOLS_VERIFY_H
 #define AMDGPU_PLUGIN_TOOLS_VERIFY_H
 
@@ -9,6 +10,9 @@
 
 #include "contents.h"
 #include "criu-amdgpu.pb-c.h"
+#include "tool.h"
+
+int verify_run(const struct tool_request *request);
 
 /* A terminal shows the progress this often. */
 #define VERIFY_PROGRESS_MS 200

@@ -14,6 +14,8 @@
 #include "content/content.h"
 #include "criu/log.h"
 #include "image/image_dir.h"
+#include "images.h"
+#include "verify.h"
 
 #define PIECE (1u << 20)
 

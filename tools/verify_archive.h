@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* The contents in an archive compared with their checksums. */
 #ifndef AMDGPU_PLUGIN_TOOLS_VERIFY_ARCHIVE_H
 #define AMDGPU_PLUGIN_TOOLS_VERIFY_ARCHIVE_H
 
 #include "image_archive.h"
-#include "tool.h"
+#include "images.h"
 #include "verify.h"
 
 /* Compares the contents in the archive with the checksums of @images. Logs on error: -EBADMSG,

@@ -12,7 +12,9 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "host.h"
 #include "image_archive.h"
+#include "images.h"
 
 /* criu/include/magic.h: the file begins with the first word since CRIU 2.0, and then has the
  * second. */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Compares the state images of a directory with each other. verify.c compares the contents. */
+#include "verify_images.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,7 +9,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "image/image.h"
-#include "tool.h"
+#include "images.h"
 
 /* Two states of one process are from two dumps. */
 static int check_kfds(const struct tool_images *images)

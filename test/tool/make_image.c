@@ -11,7 +11,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "image/image.h"
-#include "tools/tool.h"
+#include "tools/host.h"
 
 /* The unit test's images of other programs, without its way to write them. */
 #define TEST_UNIT_FRAMED_H

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Words for numbers, and colours. */
+#ifndef AMDGPU_PLUGIN_TOOLS_TEXT_H
+#define AMDGPU_PLUGIN_TOOLS_TEXT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "criu-amdgpu.pb-c.h"
+
+/* Words in a colour, if the stream is a terminal and the user does not refuse colours (NO_COLOR);
+ * otherwise "". */
+const char *text_colour(FILE *stream, const char *escape);
+#define TEXT_GREEN "\033[32m"
+#define TEXT_RED   "\033[31m"
+#define TEXT_PLAIN "\033[0m"
+
+/* "5.5 MiB" */
+const char *text_size(uint64_t bytes, char text[16]);
+/* "0000:63:00.0"; "-" if the image does not say. */
+const char *text_pci(const KfdDeviceEntry *gpu, char text[PCI_SLOT_TEXT]);
+/* "gfx90a"; "-" if the image does not say. */
+const char *text_gfx(const KfdDeviceEntry *gpu, char text[16]);
+
+#endif
