@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* The cgroup of this process. */
 #ifndef AMDGPU_PLUGIN_KERNEL_CGROUP_H
 #define AMDGPU_PLUGIN_KERNEL_CGROUP_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* The benchmark's methods with small workloads, as a test. */
 #ifndef TEST_BENCH_SMOKE_H
 #define TEST_BENCH_SMOKE_H
 
