@@ -57,9 +57,9 @@ int host_inventory_add(const char *name);
  * restore if a plugin remains there. False if the inventory has no such list. */
 bool host_inventory_take(const char *name);
 
-/* 0: this dump serves memory after CRIU has unloaded the plugin (--lazy-pages with a CRIU before
- * PAUSE_DEVICES), and CRIU logs an error. -ENOENT: it does not. */
-int host_is_lazy_dump(void);
+/* Returns 0 if this dump serves memory after CRIU has unloaded the plugin (--lazy-pages with a CRIU
+ * before PAUSE_DEVICES), and CRIU logs an error. Returns -ENOENT if it does not. */
+int host_find_lazy_dump(void);
 
 /* Whether CRIU is going to kill the tasks of a dump that succeeds. They run on nevertheless if its
  * post-dump script or a later step fails. False if this CRIU does not report it. */

@@ -85,7 +85,7 @@ bool host_copies_mapping_fd(void)
 /* The plugin cannot read CRIU's options, which move from version to version. With lazy pages this
  * function of CRIU asks for a descriptor in CRIU's store (uffd.c). A dump has no store, so the
  * function fails. Without lazy pages it does nothing. */
-int host_is_lazy_dump(void)
+int host_find_lazy_dump(void)
 {
 	if (host_count_hooks() > HOOK_PAUSE_DEVICES || !lazy_pages_setup_zombie)
 		return -ENOENT;

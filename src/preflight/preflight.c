@@ -91,8 +91,9 @@ static const struct rule {
 	struct preflight_text text;
 	/* The rule shows before the dump, at least in part: it needs no CHECKPOINT. */
 	bool shows_early;
-	/* 0: this dump is such a dump; -ENOENT: it is not; other errors after a line. */
-	int (*is_such_dump)(void);
+	/* Returns 0 if this dump is of the kind that the rule names, -ENOENT if it is not, and
+	 * other errors after a line. */
+	int (*find_dump)(void);
 	bool (*queue_breaks)(const struct kfd_queue *queue);
 	bool (*bo_breaks)(const struct bo *bo);
 	/* It looks at the GPU only, and at the kind of the BO or the type of the queue. */
@@ -106,11 +107,11 @@ static const struct rule {
 	RULE(DUMP_IS_INCREMENTAL, PREFLIGHT_DUMP,
 	     "it is incremental, so it lacks what a GPU has written to the process's memory since the dump before",
 	     "leave out --prev-images-dir, and remove the link `parent` from the image directory",
-	     true, .is_such_dump = image_dir_find_parent),
+	     true, .find_dump = image_dir_find_parent),
 	RULE(DUMP_IS_LAZY, PREFLIGHT_DUMP,
 	     "it is lazy, and this CRIU starts the queues before the process's memory has left",
 	     "leave out --lazy-pages, or use CRIU 4.0 or newer", true,
-	     .is_such_dump = host_is_lazy_dump),
+	     .find_dump = host_find_lazy_dump),
 	RULE(DUMP_GPU_IS_IN_RESET, PREFLIGHT_DUMP,
 	     "a GPU is in reset, and the driver would stop queues that nothing can start",
 	     "dump again, when the kernel's log says that the reset has ended", true),
@@ -126,11 +127,11 @@ static const struct rule {
 	     "has the open /dev/kfd of another process, and the lower pid or has it alone: CRIU would restore the file in the wrong process",
 	     "have the process close the inherited descriptor, or call exec()", false,
 	     .shows_early = true),
-	RULE(DUMP_HAS_NO_VM, PREFLIGHT_PROCESS,
+	RULE(DUMP_WITHOUT_ANY_VM, PREFLIGHT_PROCESS,
 	     "has /dev/kfd open and no VM of a GPU, and this kernel would crash when the dump lets the process run on (Linux before 6.5)",
 	     "have the process close /dev/kfd, or use Linux 6.5 or newer", false,
 	     .shows_early = true),
-	RULE(DUMP_LACKS_VM, PREFLIGHT_PROCESS,
+	RULE(DUMP_GPU_WITHOUT_VM, PREFLIGHT_PROCESS,
 	     "sees a GPU whose render node it has not opened, and the kernel may crash when it saves such a process",
 	     "give the process the render nodes of all its GPUs, or hide the other GPUs with the device cgroup",
 	     true, .shows_early = true),
@@ -276,7 +277,7 @@ void preflight_warn_of(enum dump_rule rule, const char *format, ...)
 int preflight_check_dump(const struct dump_session *session)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
-		int ret = rules[i].is_such_dump ? rules[i].is_such_dump() : -ENOENT;
+		int ret = rules[i].find_dump ? rules[i].find_dump() : -ENOENT;
 
 		if (!ret)
 			ret = refuse(session, &rules[i].text, "dump:");

@@ -37,10 +37,10 @@ static int check_vms(const struct dumped_process *process)
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot list its render nodes", process->pid);
 	if (needs_vms && gpus && !vms.certain)
-		return preflight_refuse(process->session, DUMP_HAS_NO_VM,
+		return preflight_refuse(process->session, DUMP_WITHOUT_ANY_VM,
 					"process %d:", process->pid);
 	count = needs_vms ? vms.certain : vms.likely;
-	return count < gpus ? preflight_refuse(process->session, DUMP_LACKS_VM,
+	return count < gpus ? preflight_refuse(process->session, DUMP_GPU_WITHOUT_VM,
 					       "process %d, %u GPUs, %zu opened:", process->pid,
 					       gpus, count)
 			    : 0;
