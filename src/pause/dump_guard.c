@@ -43,17 +43,20 @@ struct orphans {
 	int *pidfds;
 };
 
-static bool is_refused(pid_t pid)
+/* Seizes the process. False: the kernel forbids it. */
+static bool try_seize(pid_t pid)
 {
-	return ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0 && errno == EPERM;
+	return !ptrace(PTRACE_SEIZE, pid, NULL, NULL) || errno != EPERM;
 }
 
-/* Whether another tracer has the process: a debugger, or the next dump. That tracer may let go
- * between the two calls, so the second try decides. An untraced process that cannot be seized has
- * ended. */
-static bool has_other_tracer(pid_t pid)
+/* Seizes the process, unless another tracer has it, such as a debugger or the next dump. That
+ * tracer may let go between the two calls, so the second try decides. False: another tracer has
+ * it. An untraced process that cannot be seized has ended. */
+static bool seize_orphan(pid_t pid)
 {
-	return is_refused(pid) && (proc_is_traced(pid) || (is_refused(pid) && proc_is_traced(pid)));
+	if (try_seize(pid))
+		return true;
+	return !proc_is_traced(pid) && (try_seize(pid) || !proc_is_traced(pid));
 }
 
 /* Becomes the tracer of all orphans, because the driver lets only a tracer unpause. A seized
@@ -66,7 +69,7 @@ static bool seize_orphans(struct orphans *orphans)
 	for (size_t i = 0; i < orphans->num_pids; i++) {
 		pid_t *pid = &orphans->pids[i];
 
-		if (*pid && has_other_tracer(*pid))
+		if (*pid && !seize_orphan(*pid))
 			waiting = true;
 		else
 			*pid = 0;
