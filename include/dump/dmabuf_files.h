@@ -7,8 +7,8 @@
 
 struct dump_session;
 
-/* After shared_bos_match(): whether all dma-bufs of AMD GPUs that tasks have open are those of BOs
- * of the dump. Logs on error. */
+/* After shared_bos_find_objects(): whether all dma-bufs of AMD GPUs that tasks have open are those
+ * of BOs of the dump. Logs on error. */
 int dmabuf_files_check(const struct dump_session *session);
 /* After dump_look(), for a dma-buf: gives @fd (borrowed) the image id @id. The image may still
  * be missing when this returns. Logs on error. */

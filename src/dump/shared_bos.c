@@ -312,7 +312,7 @@ static int read_orphans(struct dump_session *session)
 	return ret;
 }
 
-int shared_bos_match(struct dump_session *session)
+int shared_bos_find_objects(struct dump_session *session)
 {
 	struct shared_bos *shared = session->shared;
 	int ret = dmabuf_bos_find(shared, &session->topology);

@@ -92,7 +92,7 @@ int shared_bos_begin(struct dump_session *session);
 int shared_bos_add(const struct dumped_process *process);
 /* After the last process: finds the BOs that are one object, and what is wrong with them. Logs on
  * error. */
-int shared_bos_match(struct dump_session *session);
+int shared_bos_find_objects(struct dump_session *session);
 /* Refuses sharing that a restore cannot rebuild. Logs on error. */
 int shared_bos_check(const struct dumped_process *process);
 /* After all rules: changes the saved state of BOs that a restore makes in another way than the

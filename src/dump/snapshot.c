@@ -170,7 +170,7 @@ static int ask_all(struct dump_session *session)
 	raise_limit(session);
 	for (size_t i = 0; !ret && i < session->num_processes; i++)
 		ret = ask(&session->processes[i], &first_open);
-	return ret < 0 ? ret : shared_bos_match(session);
+	return ret < 0 ? ret : shared_bos_find_objects(session);
 }
 
 static int check_state(struct dumped_process *process)
