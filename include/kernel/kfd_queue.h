@@ -39,7 +39,7 @@ bool kfd_queue_lacks_stack(const struct kfd_queue *queue);
  * the MQD states more than any GPU has. */
 int kfd_queue_add_stack(const struct kfd_queue *queue, uint8_t **ret_bytes, size_t *ret_size);
 
-/* Whether the state has more than that, by the properties of the GPU. */
+/* Whether the saved state has more control stack bytes than the GPU's properties allow. */
 bool kfd_queue_exceeds_stack(const struct kfd_queue *queue);
 
 /* Whether RESTORE may write beyond the memory of compute queues on @gpu: it is a partition, and the

@@ -37,9 +37,9 @@ struct map_tree {
 	bool disagrees;
 	/* Images are missing here, because a stream cannot be searched. */
 	bool partial;
-	/* By gpu_id of the present GPU, modulo MAP_CLAIMS: the actual_gpu_id of the saved GPU that
-	 * another process has been given it for, or 0. Other processes write it at any time. NULL:
-	 * not known. */
+	/* An array of MAP_CLAIMS elements, or NULL if the claims are not known. The element at the
+	 * gpu_id of a present GPU, modulo MAP_CLAIMS, is the actual_gpu_id of the saved GPU that
+	 * another process has mapped to the GPU, or 0. Other processes write it at any time. */
 	const uint32_t *claims;
 };
 

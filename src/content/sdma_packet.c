@@ -7,6 +7,9 @@
 
 #define SDMA_OP_COPY_LINEAR 1u
 
+/* AMDGPU_FAMILY_GC_12_0_0 of the kernel's amdgpu_drm.h, which older libdrm lacks. */
+#define FAMILY_GFX12 152u
+
 int sdma_packet_find_format(uint32_t family, struct packet_format *ret_format)
 {
 	/* The count has 21 bits on Sea Islands and 22 bits on Volcanic Islands. Southern Islands
@@ -15,9 +18,9 @@ int sdma_packet_find_format(uint32_t family, struct packet_format *ret_format)
 		*ret_format = (struct packet_format){ .copy_max = 0x1ff000 };
 	else if (family >= AMDGPU_FAMILY_VI && family < AMDGPU_FAMILY_AI)
 		*ret_format = (struct packet_format){ .copy_max = 0x3fe000 };
-	/* SDMA 7 (gfx12, family 152) has an eighth dword and a bit that announces it. By
+	/* SDMA 7 (gfx12) has an eighth dword and a bit that announces it. By
 	 * preflight_lacks_copy_packets(), a dump refuses BOs on such a GPU. */
-	else if (family >= AMDGPU_FAMILY_AI && family < 152)
+	else if (family >= AMDGPU_FAMILY_AI && family < FAMILY_GFX12)
 		*ret_format =
 			(struct packet_format){ .copy_max = 0x400000, .count_minus_one = true };
 	else

@@ -32,7 +32,7 @@ struct made {
 };
 
 struct import {
-	/* Sorts the list. */
+	/* Sorts the list, and is the first member for compare_u64(). */
 	uint64_t handle;
 	uint32_t object;
 	/* RESTORE imports the BO by its share handle. Then its index in the list of BOs without
