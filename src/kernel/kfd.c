@@ -451,6 +451,10 @@ static const struct {
 	{ KFD_CHECKPOINT, -EINVAL,
 	  "the BOs or queues of the process keep changing, or its GPU cannot save running waves "
 	  "(cwsr)" },
+	/* criu_get_prime_handle() in kfd_chardev.c */
+	{ KFD_CHECKPOINT, -EMFILE,
+	  "CRIU has too few descriptors for a dma-buf of each BO; raise the hard limit of CRIU's "
+	  "open files (ulimit -Hn, LimitNOFILE)" },
 	{ KFD_RESTORE, -ENOMEM,
 	  "most likely another process has the memory, of the GPU or of the host; end it, or use "
 	  "another GPU (device-map)" },

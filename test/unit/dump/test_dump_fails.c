@@ -27,7 +27,7 @@ TEST(a_limit_that_cannot_be_raised_is_only_a_warning)
 	kernel.fail_op = KFD_CHECKPOINT;
 	kernel.fail_errno = EMFILE;
 	kernel.fail_count = 1;
-	assert_dump_fails(process, ": cannot checkpoint");
+	assert_dump_fails(process, ": cannot checkpoint, CRIU has too few descriptors");
 	assert_logged("Warn  (amdgpu_plugin): ", "cannot raise RLIMIT_NOFILE", strerror(EPERM));
 	fd = open_kfd_of(process);
 	dump_one(fd, 5);
