@@ -48,3 +48,18 @@ systemd_podman() {
 scenario_container_systemd_podman() { # long
 	systemd_podman crun
 }
+
+scenario_container_systemd_docker() { # long
+	local node=/dev/dri/renderD133
+
+	machine eight
+	docker_job --device "$node" gpu:1 /job
+	in_unit 'system.slice/docker-*.scope*'
+	only_gpu "$node"
+	docker checkpoint create job one
+	docker_stopped
+	docker_restored --checkpoint one job
+	in_unit 'system.slice/docker-*.scope*'
+	only_gpu "$node"
+	finish
+}
