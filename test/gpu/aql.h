@@ -17,6 +17,7 @@ struct v9_mqd;
 struct aql {
 	uint64_t began;
 	bool in_buffer; /* its commands run: queue->ib */
+	bool has_asked; /* the queue's owner for private memory */
 	uint32_t turns; /* of the kernel, at full speed */
 	struct sim_gcn_kernel kernel;
 };

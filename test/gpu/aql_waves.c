@@ -4,12 +4,16 @@
 #include <v9_structs.h>
 
 #include "aql.h"
+#include "cp.h"
 #include "gpu.h"
 
 #define STEPS      20000u /* instructions of a turn */
 #define FAST_TURNS 50u    /* then a test keeps the kernel in its loop */
 #define SLOW_STEPS 200u
 #define MQD_BYTES  4096u /* the control stack follows the MQD at the next page */
+
+#define QUEUE_INACTIVE       192u /* of amd_queue_t: the handle of its signal */
+#define INSUFFICIENT_SCRATCH 1    /* a code of that signal */
 
 static const struct space kernel_space = { .hub = HUB_GFX };
 
@@ -85,6 +89,67 @@ void aql_drop(struct queue *queue)
 	queue->aql = NULL;
 }
 
+/* Raises the queue's signal for its owner, as the firmware does: ROCr's handler gives the queue
+ * more private memory, and sets the signal to 0. */
+static int ask_for_scratch(struct gpu *gpu, struct queue *queue, uint64_t at,
+			   const struct aql_signal *signal)
+{
+	const struct space *space = &queue->space;
+	int64_t code = INSUFFICIENT_SCRATCH;
+	int ret = memory_write(gpu, space, at + offsetof(struct aql_signal, value), &code,
+			       sizeof(code));
+
+	if (ret < 0)
+		return ret;
+	queue->aql->has_asked = true;
+	report_log(&gpu->report, REPORT_QUEUES, "doorbell %#x wants more private memory",
+		   queue->doorbell);
+	if (!signal->mailbox)
+		return 0;
+	ret = memory_write64(gpu, space, signal->mailbox, signal->event_id);
+	if (ret == 0)
+		cp_interrupt(gpu, queue, signal->event_id);
+	return ret;
+}
+
+/* 1: the queue has the private memory of the packet; -EAGAIN: it has asked for it. */
+static int wait_for_scratch(struct gpu *gpu, struct queue *queue, const struct sim_gcn_env *env,
+			    const struct aql_dispatch *packet)
+{
+	uint64_t amd_queue = queue->rptr_address - SIM_GCN_QUEUE_READ, at;
+	struct aql_signal signal;
+	int ret;
+
+	ret = memory_read(gpu, &queue->space, amd_queue + QUEUE_INACTIVE, &at, sizeof(at));
+	if (ret == 0)
+		ret = memory_read(gpu, &queue->space, at, &signal, sizeof(signal));
+	if (ret < 0)
+		return ret;
+	if (queue->aql->has_asked && signal.value)
+		return -EAGAIN;
+	queue->aql->has_asked = false;
+	ret = sim_gcn_kernel_has_scratch(env, packet, queue->rptr_address);
+	if (ret == 0)
+		ret = ask_for_scratch(gpu, queue, at, &signal);
+	return ret ? ret : -EAGAIN;
+}
+
+static int begin(struct gpu *gpu, struct queue *queue, const struct sim_gcn_env *env,
+		 const struct aql_dispatch *packet, uint64_t at)
+{
+	struct aql *aql = queue->aql;
+	int ret = packet->private_bytes ? wait_for_scratch(gpu, queue, env, packet) : 1;
+
+	if (ret < 0)
+		return ret;
+	ret = sim_gcn_kernel_begin(&aql->kernel, env, packet, at, queue->rptr_address);
+	if (ret < 0)
+		return ret;
+	gpu->counters.dispatches++;
+	aql->turns = 0;
+	return 0;
+}
+
 int aql_run_kernel(struct gpu *gpu, struct queue *queue, const struct aql_dispatch *packet,
 		   uint64_t at)
 {
@@ -95,11 +160,9 @@ int aql_run_kernel(struct gpu *gpu, struct queue *queue, const struct aql_dispat
 	int ret;
 
 	if (!aql->kernel.group.waves) {
-		ret = sim_gcn_kernel_begin(&aql->kernel, &env, packet, at, queue->rptr_address);
+		ret = begin(gpu, queue, &env, packet, at);
 		if (ret < 0)
 			return ret;
-		gpu->counters.dispatches++;
-		aql->turns = 0;
 	}
 	is_slow = aql->turns == FAST_TURNS;
 	if (!is_slow)

@@ -102,3 +102,15 @@ kernel void march(global ulong *cells, volatile global uint *control)
 	} while (round < last);
 	cells[id] = value;
 }
+// An array in private memory.
+kernel void turn(global uint *out, const global uint *in, uint rounds)
+{
+	uint i = GLOBAL_ID(x), at = in[i] & 15;
+	volatile uint part[16];
+	for (uint k = 0; k < 16; k++) part[k] = in[(i + k) & 63] + k;
+	for (uint k = 0; k < rounds; k++) {
+		part[at] += k * i;
+		at = part[(at + 5) & 15] & 15;
+	}
+	out[i] = part[at] + at;
+}

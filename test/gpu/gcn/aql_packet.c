@@ -37,8 +37,6 @@ static const char *find_dispatch_fault(const struct aql_dispatch *packet)
 	for (i = dimensions; i < 3; i++)
 		if (packet->workgroup[i] != 1 || packet->grid[i] != 1)
 			return "a size in a dimension that it does not have";
-	if (packet->private_bytes)
-		return "private memory, which is not provided";
 	return packet->kernel % 64 || !packet->kernel ? "a kernel object that is not aligned"
 						      : NULL;
 }

@@ -10,7 +10,8 @@
 
 #define SIM_GCN_LANES     64u
 #define SIM_GCN_VGPRS     256u
-#define SIM_GCN_MAX_WAVES 16u /* of a workgroup: 1024 work-items */
+#define SIM_GCN_REGISTERS 512u /* of a lane: VGPRs, then accumulation registers */
+#define SIM_GCN_MAX_WAVES 16u  /* of a workgroup: 1024 work-items */
 #define SIM_GCN_LDS_BYTES 65536u
 #define SIM_GCN_TEXT      160u
 
@@ -26,7 +27,8 @@ enum sim_gcn_format {
 	SIM_GCN_VOP3,
 	SIM_GCN_DS,
 	SIM_GCN_FLAT,
-	SIM_GCN_VOPC, /* not in the table: its 256 codes follow a rule */
+	SIM_GCN_MUBUF, /* loads and stores have the rows of FLAT */
+	SIM_GCN_VOPC,  /* not in the table: its 256 codes follow a rule */
 	SIM_GCN_FORMATS,
 };
 
@@ -93,16 +95,20 @@ struct sim_gcn_alu {
 
 extern const struct sim_gcn_row sim_gcn_rows[SIM_GCN_OPS];
 
-/* Numbers of operands: SGPRs from 0, VGPRs from 256. */
+/* Numbers of operands: SGPRs from 0, VGPRs from 256, accumulation registers from 512. */
 enum {
+	SIM_GCN_FLAT_SCRATCH = 102,
 	SIM_GCN_VCC = 106,
 	SIM_GCN_M0 = 124,
 	SIM_GCN_EXEC = 126,
 	SIM_GCN_ZERO = 128,
+	SIM_GCN_SHARED_BASE = 235, /* the aperture of LDS in flat addresses */
+	SIM_GCN_PRIVATE_BASE = 237,
 	SIM_GCN_SDWA = 249,
 	SIM_GCN_DPP = 250,
 	SIM_GCN_LITERAL = 255,
 	SIM_GCN_VGPR0 = 256,
+	SIM_GCN_ACC0 = 512,
 };
 
 /* Parts of a register: bytes, words, or all. */
@@ -136,6 +142,7 @@ struct sim_gcn_inst {
 	s32 offset;                     /* memory; LDS: both of a pair, in elements, 8 bits each */
 	u16 saddr;   /* memory: SGPR pair, 127 none; SMEM: SGPR with an offset, 127 none */
 	bool global; /* and not flat */
+	u16 soffset; /* MUBUF: operand with an offset; saddr is the first SGPR of the buffer */
 	bool glc, slc;
 };
 
@@ -151,7 +158,7 @@ struct sim_gcn_wave {
 	u32 scc;
 	u32 state; /* enum sim_gcn_state */
 	u32 s[128];
-	u32 v[SIM_GCN_VGPRS][SIM_GCN_LANES];
+	u32 v[SIM_GCN_REGISTERS][SIM_GCN_LANES];
 };
 
 enum sim_gcn_state { SIM_GCN_RUNS, SIM_GCN_WAITS, SIM_GCN_ENDED };
@@ -169,6 +176,15 @@ struct sim_gcn_env {
 	void (*complain)(void *arg, const char *text);
 };
 
+/* Private memory of work-items, as the queue describes it: that of wave i of a workgroup is the
+ * i-th part of it. */
+struct sim_gcn_scratch {
+	u32 resource[4]; /* of buffer instructions */
+	u64 address, bytes;
+	u32 wave_bytes;
+	u32 private_base, shared_base; /* high dwords of flat addresses */
+};
+
 /* A kernel over a grid: one workgroup after another. */
 struct sim_gcn_dispatch {
 	u64 entry;
@@ -176,6 +192,7 @@ struct sim_gcn_dispatch {
 	u32 descriptor[16];
 	u32 grid[3], workgroup[3];
 	u32 lds_bytes;
+	struct sim_gcn_scratch scratch;
 	/* the progress */
 	u32 id[3]; /* of the workgroup */
 	u32 num_waves;
@@ -183,7 +200,7 @@ struct sim_gcn_dispatch {
 };
 
 /* Checks the dispatch and fills in derived fields. After a complaint: -EINVAL for values beyond the
- * limits, or for features that are missing (private memory, for example). */
+ * limits, or for features that are missing. */
 int sim_gcn_begin(struct sim_gcn_dispatch *dispatch, const struct sim_gcn_env *env);
 
 /* A decoded instruction. bytes is 0 where there is none. */
@@ -264,6 +281,7 @@ void sim_gcn_set_pair(struct sim_gcn_wave *wave, u32 sgpr, u64 value);
 int sim_gcn_scalar(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
 int sim_gcn_vector(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
 int sim_gcn_smem(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
+int sim_gcn_mubuf(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
 int sim_gcn_flat(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
 int sim_gcn_ds(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
 /* Complains, and names the instruction: -EINVAL. */

@@ -29,7 +29,7 @@ bool sim_gcn_is_operand(u32 operand, u32 width, bool vector, bool destination)
 {
 	if (operand >= SIM_GCN_VGPR0)
 		/* gfx90a needs even numbers for pairs and longer groups */
-		return vector && operand + width <= SIM_GCN_VGPR0 + SIM_GCN_VGPRS &&
+		return vector && operand % SIM_GCN_VGPRS + width <= SIM_GCN_VGPRS &&
 		       (width < 2 || operand % 2 == 0);
 	if (operand <= 101 || (operand >= 108 && operand <= 123)) {
 		u32 end = operand <= 101 ? 102 : 124;
@@ -39,13 +39,16 @@ bool sim_gcn_is_operand(u32 operand, u32 width, bool vector, bool destination)
 		       operand < 108;
 	}
 	if (operand >= 102 && operand <= 107)
-		return width <= 2 && operand % width == 0 && operand >= SIM_GCN_VCC;
+		return width <= 2 && operand % width == 0 &&
+		       (operand >= SIM_GCN_VCC || operand <= SIM_GCN_FLAT_SCRATCH + 1);
 	if (operand == SIM_GCN_M0)
 		return width == 1;
 	if (operand == SIM_GCN_EXEC || operand == SIM_GCN_EXEC + 1)
 		return width <= 2 && operand % width == 0;
 	if (destination)
 		return false;
+	if (operand == SIM_GCN_SHARED_BASE || operand == SIM_GCN_PRIVATE_BASE)
+		return width == 2 && !vector;
 	/* the manual does not say which half of 64 bits a literal is */
 	if (operand == SIM_GCN_LITERAL)
 		return width == 1;
@@ -158,6 +161,16 @@ static int decode_smem(struct sim_gcn_inst *inst)
 	return sim_gcn_check_operands(inst, false);
 }
 
+/* The values of memory instructions are in accumulation registers. */
+static void use_accumulators(struct sim_gcn_inst *inst)
+{
+	u32 distance = SIM_GCN_ACC0 - SIM_GCN_VGPR0;
+
+	inst->dst += inst->width[0] ? distance : 0;
+	inst->src[1] += inst->width[2] ? distance : 0;
+	inst->src[2] += inst->width[3] ? distance : 0;
+}
+
 static int decode_ds(struct sim_gcn_inst *inst)
 {
 	u32 in = inst->words[0], dw = inst->words[1];
@@ -170,8 +183,10 @@ static int decode_ds(struct sim_gcn_inst *inst)
 	inst->src[1] = SIM_GCN_VGPR0 + (dw >> 8 & 0xff);
 	inst->src[2] = SIM_GCN_VGPR0 + (dw >> 16 & 0xff);
 	inst->dst = SIM_GCN_VGPR0 + (dw >> 24);
-	if (ret < 0 || in >> 16 & 1 || in >> 25 & 1)
+	if (ret < 0 || in >> 16 & 1)
 		return -EINVAL;
+	if (in >> 25 & 1)
+		use_accumulators(inst);
 	if ((!inst->width[2] && dw >> 8 & 0xff) || (!inst->width[3] && dw >> 16 & 0xff) ||
 	    (!inst->width[0] && dw >> 24))
 		return -EINVAL;
@@ -193,9 +208,11 @@ static int decode_flat(struct sim_gcn_inst *inst)
 	inst->src[0] = SIM_GCN_VGPR0 + (dw & 0xff);
 	inst->src[1] = SIM_GCN_VGPR0 + (dw >> 8 & 0xff);
 	inst->dst = SIM_GCN_VGPR0 + (dw >> 24);
-	/* segments of private memory, LDS as target, scc, accumulation registers */
-	if (ret < 0 || segment & 1 || in >> 13 & 1 || in >> 25 & 1 || dw >> 23 & 1)
+	/* the segment of private memory, LDS as target, scc */
+	if (ret < 0 || segment & 1 || in >> 13 & 1 || in >> 25 & 1)
 		return -EINVAL;
+	if (dw >> 23 & 1)
+		use_accumulators(inst);
 	if (!inst->global && in >> 12 & 1)
 		return -EINVAL;
 	if (inst->global && inst->saddr != NO_SGPR) {
@@ -208,6 +225,38 @@ static int decode_flat(struct sim_gcn_inst *inst)
 	if (inst->flags & SIM_GCN_ATOMIC && !inst->glc)
 		inst->width[0] = 0;
 	if ((!inst->width[0] && dw >> 24) || (!inst->width[2] && dw >> 8 & 0xff))
+		return -EINVAL;
+	return sim_gcn_check_operands(inst, true);
+}
+
+/* Buffers of private memory: a VGPR with an offset, or none, and four SGPRs. */
+static int decode_mubuf(struct sim_gcn_inst *inst)
+{
+	u32 in = inst->words[0], dw = inst->words[1], code = in >> 18 & 0x7f;
+	u32 load = SIM_GCN_LOAD | SIM_GCN_STORE;
+
+	inst->bytes = 8;
+	inst->format = SIM_GCN_MUBUF;
+	if (sim_gcn_take_row(inst, SIM_GCN_MUBUF, code) == 0)
+		return in & 0x3ffff || in >> 25 & 1 || dw ? -EINVAL : 0;
+	if (sim_gcn_take_row(inst, SIM_GCN_FLAT, code) < 0 || !(inst->flags & load))
+		return -EINVAL;
+	inst->offset = (s32)(in & 0xfff);
+	inst->width[1] = in >> 12 & 1;
+	inst->glc = in >> 14 & 1;
+	inst->slc = in >> 17 & 1;
+	inst->src[0] = SIM_GCN_VGPR0 + (dw & 0xff);
+	inst->src[1] = inst->dst = SIM_GCN_VGPR0 + (dw >> 8 & 0xff);
+	inst->saddr = (dw >> 16 & 0x1f) * 4;
+	inst->soffset = dw >> 24;
+	if (dw >> 23 & 1)
+		use_accumulators(inst);
+	/* an index, scc, LDS as target */
+	if (in >> 13 & 1 || in >> 15 & 3 || in >> 25 & 1 || dw >> 21 & 3 ||
+	    (!inst->width[1] && dw & 0xff))
+		return -EINVAL;
+	if (!sim_gcn_is_operand(inst->saddr, 4, false, true) || inst->soffset == SIM_GCN_LITERAL ||
+	    !sim_gcn_is_operand(inst->soffset, 1, false, false))
 		return -EINVAL;
 	return sim_gcn_check_operands(inst, true);
 }
@@ -234,6 +283,8 @@ int sim_gcn_decode(const u32 *words, u32 available, struct sim_gcn_inst *ret_ins
 		ret = decode_ds(&inst);
 	else if (in >> 26 == 0x37)
 		ret = decode_flat(&inst);
+	else if (in >> 26 == 0x38)
+		ret = decode_mubuf(&inst);
 	*ret_inst = inst;
 	return ret;
 }

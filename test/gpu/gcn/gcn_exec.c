@@ -88,6 +88,10 @@ int sim_gcn_scalar(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 	if (run_jump(wave, inst))
 		return 0;
 	alu.src[0] = sim_gcn_operand(wave, inst, 0, 0);
+	if (inst->src[0] == SIM_GCN_PRIVATE_BASE && inst->width[1])
+		alu.src[0] = (u64)run->dispatch->scratch.private_base << 32;
+	if (inst->src[0] == SIM_GCN_SHARED_BASE && inst->width[1])
+		alu.src[0] = (u64)run->dispatch->scratch.shared_base << 32;
 	alu.src[1] = sim_gcn_operand(wave, inst, 1, 0);
 	if (inst->format == SIM_GCN_SOPK)
 		alu.src[0] = (u64)(s64)inst->offset;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "gcn_kernel.h"
 
-#define ENTRY_OFFSET 4u   /* dwords of the descriptor: where the code begins, from there */
-#define QUEUE_READ   128u /* of amd_queue_t (amd_hsa_queue.h), where its read index lies */
+#define ENTRY_OFFSET 4u /* dwords of the descriptor: where the code begins, from there */
 #define MAGIC        0x5245564153564157ull
 
 void sim_gcn_kernel_done(struct sim_gcn_kernel *kernel)
@@ -17,16 +16,60 @@ static int allocate(struct sim_gcn_kernel *kernel, const struct sim_gcn_dispatch
 	return sim_gcn_group_init(&kernel->group, gcn->num_waves);
 }
 
+/* What the queue's owner says of private memory: a part of amd_queue_t. */
+struct queue_scratch {
+	u32 read_offset, tmpring, resource[4]; /* behind the read index */
+	u64 address, bytes;
+	u32 lane_bytes;
+};
+
+#define QUEUE_APERTURES    64u /* high dwords of flat addresses: LDS, private memory */
+#define QUEUE_SCRATCH      136u
+#define TMPRING_WAVE(size) (((size) >> 12 & 0x1fff) * 1024) /* COMPUTE_TMPRING_SIZE, WAVESIZE */
+
+static int read_scratch(const struct sim_gcn_env *env, u64 queue, struct sim_gcn_scratch *scratch)
+{
+	struct queue_scratch from;
+	u32 apertures[2];
+	int ret = env->read(env->arg, queue + QUEUE_SCRATCH, &from, sizeof(from));
+
+	if (ret == 0)
+		ret = env->read(env->arg, queue + QUEUE_APERTURES, apertures, sizeof(apertures));
+	if (ret < 0)
+		return ret;
+	memcpy(scratch->resource, from.resource, sizeof(from.resource));
+	scratch->address = from.address;
+	scratch->bytes = from.bytes;
+	scratch->wave_bytes = TMPRING_WAVE(from.tmpring);
+	scratch->shared_base = apertures[0];
+	scratch->private_base = apertures[1];
+	return 0;
+}
+
+int sim_gcn_kernel_has_scratch(const struct sim_gcn_env *env, const struct aql_dispatch *packet,
+			       u64 rptr_address)
+{
+	struct sim_gcn_scratch scratch;
+	int ret = read_scratch(env, rptr_address - SIM_GCN_QUEUE_READ, &scratch);
+
+	return ret < 0 ? ret : packet->private_bytes <= scratch.wave_bytes / SIM_GCN_LANES;
+}
+
 int sim_gcn_kernel_begin(struct sim_gcn_kernel *kernel, const struct sim_gcn_env *env,
 			 const struct aql_dispatch *packet, u64 at, u64 rptr_address)
 {
 	struct sim_gcn_dispatch gcn = { .kernarg = packet->kernarg,
 					.packet = at,
-					.queue = rptr_address - QUEUE_READ,
+					.queue = rptr_address - SIM_GCN_QUEUE_READ,
 					.lds_bytes = packet->group_bytes };
 	u32 i;
 	int ret;
 
+	if (packet->private_bytes) {
+		ret = read_scratch(env, gcn.queue, &gcn.scratch);
+		if (ret < 0)
+			return ret;
+	}
 	ret = env->read(env->arg, packet->kernel, gcn.descriptor, sizeof(gcn.descriptor));
 	if (ret < 0)
 		return ret;

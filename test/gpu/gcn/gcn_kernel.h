@@ -8,6 +8,8 @@
 #include "aql_packet.h"
 #include "gcn.h"
 
+#define SIM_GCN_QUEUE_READ 128u /* of amd_queue_t (amd_hsa_queue.h), where its read index lies */
+
 struct sim_gcn_kernel {
 	struct sim_gcn_dispatch gcn;
 	struct sim_gcn_group group; /* empty: there is no kernel */
@@ -17,6 +19,9 @@ struct sim_gcn_kernel {
  * after a complaint where the kernel is at fault. */
 int sim_gcn_kernel_begin(struct sim_gcn_kernel *kernel, const struct sim_gcn_env *env,
 			 const struct aql_dispatch *packet, u64 at, u64 rptr_address);
+/* Whether the queue has as much private memory as the packet wants: 1, 0 or -errno. */
+int sim_gcn_kernel_has_scratch(const struct sim_gcn_env *env, const struct aql_dispatch *packet,
+			       u64 rptr_address);
 /* Goes on with it for about @steps instructions: 1: it has ended; 0: not yet; -errno. Only after 0
  * is there still a kernel. */
 int sim_gcn_kernel_run(struct sim_gcn_kernel *kernel, const struct sim_gcn_env *env, u32 steps);

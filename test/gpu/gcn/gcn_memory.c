@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Runs instructions that access memory: scalar loads; loads, stores and atomics of lanes; and LDS.
  */
-#include "gcn.h"
+#include "gcn_memory.h"
 
 #define NO_SGPR 127u
 
@@ -25,30 +25,30 @@ int sim_gcn_smem(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 	return env->read(env->arg, va, &wave->s[inst->dst], 4u * inst->width[0]);
 }
 
-static u32 *lane_of(struct sim_gcn_run *run, u32 operand, u32 i, u32 lane)
+u32 *sim_gcn_lane(struct sim_gcn_run *run, u32 operand, u32 i, u32 lane)
 {
 	return &run->wave->v[operand - SIM_GCN_VGPR0 + i][lane];
 }
 
 static u64 address_of(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane)
 {
-	u64 va = *lane_of(run, inst->src[0], 0, lane);
+	u64 va = *sim_gcn_lane(run, inst->src[0], 0, lane);
 
 	if (inst->width[1] == 2)
-		va |= (u64)*lane_of(run, inst->src[0], 1, lane) << 32;
+		va |= (u64)*sim_gcn_lane(run, inst->src[0], 1, lane) << 32;
 	else
 		va += sim_gcn_pair(run->wave, inst->saddr);
 	return va + (u64)(s64)inst->offset;
 }
 
 /* Copy between registers of a lane and @bytes of memory. */
-static void gather(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 operand, u32 lane,
-		   u32 bytes, u8 *to)
+void sim_gcn_gather(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 operand, u32 lane,
+		    u32 bytes, u8 *to)
 {
 	u32 i, half = inst->flags & SIM_GCN_HIGH ? 2 : 0;
 
 	for (i = 0; 4 * i < bytes; i++)
-		memcpy(to + 4 * i, (u8 *)lane_of(run, operand, i, lane) + half,
+		memcpy(to + 4 * i, (u8 *)sim_gcn_lane(run, operand, i, lane) + half,
 		       min(bytes - 4 * i, 4u));
 }
 
@@ -59,13 +59,14 @@ static u32 keep_half(const struct sim_gcn_inst *inst, u32 old, u32 value)
 					  : (value & 0xffff) | (old & 0xffff0000);
 }
 
-static void spread(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 operand, u32 lane,
-		   const u8 *from, u32 bytes)
+void sim_gcn_spread(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 operand, u32 lane,
+		    const u8 *from, u32 bytes)
 {
 	u32 i;
 
 	for (i = 0; 4 * i < bytes; i++) {
-		u32 *reg = lane_of(run, operand, i, lane), part = min(bytes - 4 * i, 4u), value = 0;
+		u32 *reg = sim_gcn_lane(run, operand, i, lane), part = min(bytes - 4 * i, 4u),
+		    value = 0;
 
 		memcpy(&value, from + 4 * i, part);
 		if (inst->flags & SIM_GCN_SIGNED && value >> (8 * part - 1))
@@ -99,27 +100,32 @@ static int transfer(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u6
 		count = 1;
 		if (!(exec >> lane & 1))
 			continue;
-		count = find_run(run, inst, exec, lane, bytes);
 		va = address_of(run, inst, lane);
+		if (!inst->global && sim_gcn_is_aperture(run, va)) {
+			ret = sim_gcn_transfer_aperture(run, inst, lane, va, bytes);
+			continue;
+		}
+		count = find_run(run, inst, exec, lane, bytes);
 		if (inst->flags & SIM_GCN_STORE) {
 			for (i = 0; i < count; i++)
-				gather(run, inst, inst->src[1], lane + i, bytes,
-				       run->bounce + i * bytes);
+				sim_gcn_gather(run, inst, inst->src[1], lane + i, bytes,
+					       run->bounce + i * bytes);
 			ret = env->write(env->arg, va, run->bounce, count * bytes);
 			continue;
 		}
 		ret = env->read(env->arg, va, run->bounce, count * bytes);
 		for (i = 0; ret == 0 && i < count; i++)
-			spread(run, inst, inst->dst, lane + i, run->bounce + i * bytes, bytes);
+			sim_gcn_spread(run, inst, inst->dst, lane + i, run->bounce + i * bytes,
+				       bytes);
 	}
 	return ret;
 }
 
 static u64 value_of(struct sim_gcn_run *run, u32 operand, u32 lane, u32 dwords)
 {
-	u64 value = *lane_of(run, operand, 0, lane);
+	u64 value = *sim_gcn_lane(run, operand, 0, lane);
 
-	return dwords == 2 ? value | (u64)*lane_of(run, operand, 1, lane) << 32 : value;
+	return dwords == 2 ? value | (u64)*sim_gcn_lane(run, operand, 1, lane) << 32 : value;
 }
 
 static u64 cut(u64 value, u32 bytes)
@@ -134,8 +140,8 @@ static int atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 
 	struct sim_gcn_alu alu = { .lane = lane };
 	int ret;
 
-	if (va % bytes)
-		return sim_gcn_complain(run, inst, "its address is not aligned");
+	if (va % bytes || (!inst->global && sim_gcn_is_aperture(run, va)))
+		return sim_gcn_complain(run, inst, "its address is not aligned, or not in memory");
 	alu.src[1] = value_of(run, inst->src[1], lane, bytes / 4);
 	if (inst->width[2] > bytes / 4)
 		alu.src[2] = value_of(run, inst->src[1] + bytes / 4, lane, bytes / 4);
@@ -148,7 +154,7 @@ static int atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 
 					    cut(sim_gcn_rows[inst->op].compute(&alu), bytes));
 	} while (ret == 0 && seen != before);
 	if (ret == 0 && inst->width[0])
-		spread(run, inst, inst->dst, lane, (const u8 *)&seen, bytes);
+		sim_gcn_spread(run, inst, inst->dst, lane, (const u8 *)&seen, bytes);
 	return ret;
 }
 
@@ -170,7 +176,7 @@ int sim_gcn_flat(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 
 /* The part of LDS that an access touches, or NULL. Addresses wrap around at 32 bits, because
  * compilers subtract in the register and add in the offset. */
-static u8 *lds_at(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 at, u32 bytes)
+u8 *sim_gcn_lds_at(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 at, u32 bytes)
 {
 	u32 size = run->dispatch->lds_bytes;
 
@@ -183,7 +189,7 @@ static u8 *lds_at(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 
 static int lds_atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane, u32 base)
 {
 	u32 bytes = 4u * inst->width[2];
-	u8 *at = lds_at(run, inst, base + (u32)inst->offset, bytes);
+	u8 *at = sim_gcn_lds_at(run, inst, base + (u32)inst->offset, bytes);
 	struct sim_gcn_alu alu = { .lane = lane };
 	u64 value;
 
@@ -194,7 +200,7 @@ static int lds_atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, 
 	value = sim_gcn_rows[inst->op].compute(&alu);
 	memcpy(at, &value, bytes);
 	if (inst->width[0])
-		spread(run, inst, inst->dst, lane, (const u8 *)&alu.src[0], bytes);
+		sim_gcn_spread(run, inst, inst->dst, lane, (const u8 *)&alu.src[0], bytes);
 	return 0;
 }
 
@@ -210,15 +216,16 @@ static int lds_transfer(struct sim_gcn_run *run, const struct sim_gcn_inst *inst
 	for (i = 0; i < parts; i++) {
 		u32 offset = parts == 2 ? (inst->offset >> 8 * i & 0xff) * unit : (u32)inst->offset;
 
-		at[i] = lds_at(run, inst, base + offset, bytes);
+		at[i] = sim_gcn_lds_at(run, inst, base + offset, bytes);
 		if (!at[i])
 			return -EFAULT;
 	}
 	for (i = 0; i < parts; i++) {
 		if (inst->flags & SIM_GCN_STORE)
-			gather(run, inst, inst->src[1 + i], lane, bytes, at[i]);
+			sim_gcn_gather(run, inst, inst->src[1 + i], lane, bytes, at[i]);
 		else
-			spread(run, inst, inst->dst + i * max(bytes / 4, 1u), lane, at[i], bytes);
+			sim_gcn_spread(run, inst, inst->dst + i * max(bytes / 4, 1u), lane, at[i],
+				       bytes);
 	}
 	return 0;
 }
@@ -230,17 +237,17 @@ static int permute_lanes(struct sim_gcn_run *run, const struct sim_gcn_inst *ins
 	u32 result[SIM_GCN_LANES] = { 0 }, lane;
 
 	for (lane = 0; lane < SIM_GCN_LANES; lane++) {
-		u32 named = (*lane_of(run, inst->src[0], 0, lane) + (u32)inst->offset) / 4 %
+		u32 named = (*sim_gcn_lane(run, inst->src[0], 0, lane) + (u32)inst->offset) / 4 %
 			    SIM_GCN_LANES;
 
 		if (inst->op == SIM_GCN_ds_bpermute_b32 && exec >> named & 1)
-			result[lane] = *lane_of(run, inst->src[1], 0, named);
+			result[lane] = *sim_gcn_lane(run, inst->src[1], 0, named);
 		else if (inst->op == SIM_GCN_ds_permute_b32 && exec >> lane & 1)
-			result[named] = *lane_of(run, inst->src[1], 0, lane);
+			result[named] = *sim_gcn_lane(run, inst->src[1], 0, lane);
 	}
 	for (lane = 0; lane < SIM_GCN_LANES; lane++)
 		if (exec >> lane & 1)
-			*lane_of(run, inst->dst, 0, lane) = result[lane];
+			*sim_gcn_lane(run, inst->dst, 0, lane) = result[lane];
 	return 0;
 }
 
@@ -254,7 +261,7 @@ int sim_gcn_ds(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 		return permute_lanes(run, inst, exec);
 	for (lane = 0; ret == 0 && lane < SIM_GCN_LANES; lane++) {
 		/* read first, because a load may overwrite it */
-		u32 base = *lane_of(run, inst->src[0], 0, lane);
+		u32 base = *sim_gcn_lane(run, inst->src[0], 0, lane);
 
 		if (!(exec >> lane & 1))
 			continue;

@@ -457,4 +457,10 @@ OP(atomic_or_x2,   FLAT, 0x69, 2,2,2,0, ATOMIC, a | b)
 OP(atomic_xor_x2,  FLAT, 0x6a, 2,2,2,0, ATOMIC, a ^ b)
 OP(atomic_inc_x2,  FLAT, 0x6b, 2,2,2,0, ATOMIC, a >= b ? 0 : a + 1)
 OP(atomic_dec_x2,  FLAT, 0x6c, 2,2,2,0, ATOMIC, !a || a > b ? b : a - 1)
+
+/* Buffers: what is not in the rows above. */
+OP(buffer_wbl2,    MUBUF, 0x28, 0,0,0,0, 0, 0)
+OP(buffer_invl2,   MUBUF, 0x29, 0,0,0,0, 0, 0)
+OP(buffer_wbinvl1, MUBUF, 0x3e, 0,0,0,0, 0, 0)
+OP(buffer_wbinvl1_vol, MUBUF, 0x3f, 0,0,0,0, 0, 0)
 /* clang-format on */

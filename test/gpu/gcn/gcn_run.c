@@ -7,7 +7,11 @@
 #define STEPS_PER_TURN 64u
 
 /* Dwords of the descriptor. */
-enum { LDS = 0, PRIVATE = 1, RSRC2 = 13, PROPERTIES = 14 };
+enum { LDS = 0, PRIVATE = 1, RSRC3 = 11, RSRC1 = 12, RSRC2 = 13, PROPERTIES = 14 };
+
+/* How floats are rounded, and what becomes of denormals: fields of RSRC1. Kernels of OpenCL flush
+ * denormals of 32 bits; here they keep them. */
+enum { FLOAT_MODE = 0xcf << 12, DENORMALS_KEPT = 0xc << 16 };
 
 enum {
 	WANTS_PRIVATE_BUFFER = 1u << 0,
@@ -77,8 +81,14 @@ static const char *find_fault(const struct sim_gcn_dispatch *dispatch)
 		return "LDS beyond 64 KiB";
 	if (dispatch->lds_bytes < dispatch->descriptor[LDS])
 		return "less LDS than the kernel needs";
-	if (dispatch->descriptor[PRIVATE] || rsrc2 & 1)
-		return "private memory, which is not provided";
+	if (dispatch->descriptor[PRIVATE] > dispatch->scratch.wave_bytes / SIM_GCN_LANES)
+		return "less private memory than the kernel needs";
+	if (dispatch->descriptor[PRIVATE] &&
+	    (items + SIM_GCN_LANES - 1) / SIM_GCN_LANES * dispatch->scratch.wave_bytes >
+		    dispatch->scratch.bytes)
+		return "less private memory than its waves need";
+	if ((dispatch->descriptor[RSRC1] & FLOAT_MODE) != DENORMALS_KEPT)
+		return "a mode of floats other than rounding to the nearest, with denormals of 16 and 64 bits";
 	if (properties & WANTS_DISPATCH_ID || rsrc2 >> 10 & 1)
 		return "the number of the dispatch, or of waves, which is not provided";
 	if (properties & ~(u32)PROPERTIES_BITS)
@@ -107,22 +117,49 @@ int sim_gcn_begin(struct sim_gcn_dispatch *dispatch, const struct sim_gcn_env *e
 	return 0;
 }
 
-static void set_user_sgprs(struct sim_gcn_wave *wave, const struct sim_gcn_dispatch *dispatch)
+static u32 put_pair(struct sim_gcn_wave *wave, u32 at, bool wanted, u64 value)
 {
-	u32 properties = dispatch->descriptor[PROPERTIES], at = 0, i;
-	const u64 values[] = { dispatch->packet, dispatch->queue, dispatch->kernarg };
+	if (!wanted)
+		return at;
+	sim_gcn_set_pair(wave, at, value);
+	return at + 2;
+}
 
-	/* without private memory the buffer's size is 0 */
-	at += properties & WANTS_PRIVATE_BUFFER ? 4 : 0;
-	for (i = 0; i < ARRAY_SIZE(values); i++)
-		if (properties & WANTS_PACKET << i) {
-			sim_gcn_set_pair(wave, at, values[i]);
-			at += 2;
-		}
-	at = dispatch->descriptor[RSRC2] >> 1 & 31;
+static void set_user_sgprs(struct sim_gcn_wave *wave, const struct sim_gcn_dispatch *dispatch,
+			   u32 number)
+{
+	const struct sim_gcn_scratch *scratch = &dispatch->scratch;
+	u32 properties = dispatch->descriptor[PROPERTIES], rsrc2 = dispatch->descriptor[RSRC2];
+	u32 at = 0, i;
+
+	if (properties & WANTS_PRIVATE_BUFFER) {
+		memcpy(wave->s, scratch->resource, sizeof(scratch->resource));
+		at = ARRAY_SIZE(scratch->resource);
+	}
+	at = put_pair(wave, at, properties & WANTS_PACKET, dispatch->packet);
+	at = put_pair(wave, at, properties & WANTS_QUEUE, dispatch->queue);
+	at = put_pair(wave, at, properties & WANTS_KERNARG, dispatch->kernarg);
+	at = put_pair(wave, at, properties & WANTS_FLAT_SCRATCH, scratch->address);
+	if (properties & WANTS_PRIVATE_SIZE)
+		wave->s[at] = scratch->wave_bytes / SIM_GCN_LANES;
+	at = rsrc2 >> 1 & 31;
 	for (i = 0; i < 3; i++)
-		if (dispatch->descriptor[RSRC2] >> (7 + i) & 1)
+		if (rsrc2 >> (7 + i) & 1)
 			wave->s[at++] = dispatch->id[i];
+	if (rsrc2 & 1)
+		wave->s[at] = number * scratch->wave_bytes;
+}
+
+/* Registers that the kernel has: they begin with 0, and others are never read. RSRC1 has their
+ * number in units of 8, and RSRC3 how many of them are VGPRs in units of 4. */
+static void clear_wave(struct sim_gcn_wave *wave, const struct sim_gcn_dispatch *dispatch)
+{
+	u32 all = ((dispatch->descriptor[RSRC1] & 0x3f) + 1) * 8;
+	u32 vgprs = min(((dispatch->descriptor[RSRC3] & 0x3f) + 1) * 4, all);
+
+	memset(wave, 0, offsetof(struct sim_gcn_wave, v));
+	memset(wave->v, 0, vgprs * sizeof(wave->v[0]));
+	memset(wave->v[SIM_GCN_VGPRS], 0, (all - vgprs) * sizeof(wave->v[0]));
 }
 
 /* The position of a work-item in its workgroup. False: there is none, or it is outside of the grid.
@@ -147,8 +184,8 @@ static void begin_wave(struct sim_gcn_wave *wave, const struct sim_gcn_dispatch 
 	u32 ids = dispatch->descriptor[RSRC2] >> 11 & 3, lane, at[3];
 	u64 exec = 0;
 
-	memset(wave, 0, sizeof(*wave));
-	set_user_sgprs(wave, dispatch);
+	clear_wave(wave, dispatch);
+	set_user_sgprs(wave, dispatch, number);
 	for (lane = 0; lane < SIM_GCN_LANES; lane++) {
 		if (!find_item(dispatch, number * SIM_GCN_LANES + lane, at))
 			continue;
@@ -246,6 +283,8 @@ static int step(struct sim_gcn_run *run)
 		return sim_gcn_flat(run, inst);
 	case SIM_GCN_DS:
 		return sim_gcn_ds(run, inst);
+	case SIM_GCN_MUBUF:
+		return sim_gcn_mubuf(run, inst);
 	case SIM_GCN_VOP1:
 	case SIM_GCN_VOP2:
 	case SIM_GCN_VOP3:

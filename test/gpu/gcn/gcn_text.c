@@ -63,11 +63,12 @@ static void put_constant(struct text *text, const struct sim_gcn_inst *inst, u32
 static void put_special(struct text *text, u32 operand, u32 width)
 {
 	static const char *const halves[] = { "_lo", "_hi" };
+	const char *name = operand < SIM_GCN_VCC ? "flat_scratch" : "vcc";
 
 	if (operand == SIM_GCN_M0)
 		put(text, "m0");
 	else
-		put(text, "%s%s", operand < SIM_GCN_EXEC ? "vcc" : "exec",
+		put(text, "%s%s", operand < SIM_GCN_EXEC ? name : "exec",
 		    width == 2 ? "" : halves[operand % 2]);
 }
 
@@ -75,8 +76,12 @@ static void put_operand(struct text *text, const struct sim_gcn_inst *inst, u32 
 {
 	put(text, text->operands ? ", " : " ");
 	text->operands = true;
-	if (operand >= SIM_GCN_VGPR0)
+	if (operand >= SIM_GCN_ACC0)
+		put_registers(text, "a", operand - SIM_GCN_ACC0, width);
+	else if (operand >= SIM_GCN_VGPR0)
 		put_registers(text, "v", operand - SIM_GCN_VGPR0, width);
+	else if (operand == SIM_GCN_SHARED_BASE || operand == SIM_GCN_PRIVATE_BASE)
+		put(text, operand == SIM_GCN_SHARED_BASE ? "src_shared_base" : "src_private_base");
 	else if (operand < 102)
 		put_registers(text, "s", operand, width);
 	else if (operand >= SIM_GCN_ZERO)
@@ -329,6 +334,29 @@ static void put_flat(struct text *text, const struct sim_gcn_inst *inst)
 	put(text, "%s%s", inst->glc ? " glc" : "", inst->slc ? " slc" : "");
 }
 
+static void put_mubuf(struct text *text, const struct sim_gcn_inst *inst)
+{
+	const struct sim_gcn_row *row = &sim_gcn_rows[inst->op];
+
+	if (row->format == SIM_GCN_MUBUF) {
+		put(text, "%s", row->name);
+		return;
+	}
+	put(text, "buffer_%s", row->name);
+	put_operand(text, inst, inst->width[0] ? inst->dst : inst->src[1],
+		    inst->width[0] ? inst->width[0] : inst->width[2]);
+	if (inst->width[1])
+		put_operand(text, inst, inst->src[0], 1);
+	else
+		put(text, ", off");
+	put_operand(text, inst, inst->saddr, 4);
+	put_operand(text, inst, inst->soffset, 1);
+	put(text, "%s", inst->width[1] ? " offen" : "");
+	if (inst->offset)
+		put(text, " offset:%d", inst->offset);
+	put(text, "%s%s", inst->glc ? " glc" : "", inst->slc ? " slc" : "");
+}
+
 void sim_gcn_text(const struct sim_gcn_inst *inst, char *to, u32 size)
 {
 	struct text text = { .to = to, .size = size };
@@ -342,6 +370,9 @@ void sim_gcn_text(const struct sim_gcn_inst *inst, char *to, u32 size)
 		break;
 	case SIM_GCN_FLAT:
 		put_flat(&text, inst);
+		break;
+	case SIM_GCN_MUBUF:
+		put_mubuf(&text, inst);
 		break;
 	case SIM_GCN_VOP1:
 	case SIM_GCN_VOP2:

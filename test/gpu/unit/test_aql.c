@@ -18,6 +18,10 @@
 #define CODE_OFFSET 256u
 #define ARGUMENTS   0x121000u
 #define CELLS       0x122000u
+#define QUEUE       (RPTR - 128u) /* amd_queue_t */
+#define INACTIVE    0x113000u
+#define SCRATCH     0x130000u
+#define WAVE_BYTES  5120u
 #define SAVE_AREA   0x200000u
 #define MQD         0x60000u
 #define STACK       8192u
@@ -98,12 +102,12 @@ static int ring(uint64_t index)
 	return machine_run();
 }
 
-static void put_kernel(uint32_t index)
+static void put_kernel_of(uint32_t index, const char *name)
 {
 	struct listed_kernel kernel;
 	uint32_t *at = packet(index);
 
-	assert_int_equal(listing_read("count", &kernel), 0);
+	assert_int_equal(listing_read(name, &kernel), 0);
 	memcpy(guest_page(KERNEL), kernel.descriptor, sizeof(kernel.descriptor));
 	((uint32_t *)guest_page(KERNEL))[4] = CODE_OFFSET;
 	((uint32_t *)guest_page(KERNEL))[5] = 0;
@@ -117,7 +121,13 @@ static void put_kernel(uint32_t index)
 	((uint64_t *)at)[4] = KERNEL;
 	((uint64_t *)at)[5] = ARGUMENTS;
 	((uint64_t *)at)[7] = SIGNAL;
+	at[6] = kernel.descriptor[1];
 	at[0] = DISPATCH | 1 << 16;
+}
+
+static void put_kernel(uint32_t index)
+{
+	put_kernel_of(index, "count");
 }
 
 static void assert_counted(void)
@@ -247,4 +257,83 @@ AQL_TEST(waves_that_were_changed_in_memory_are_lost)
 	*(uint32_t *)guest_page(SAVE_AREA + STACK + 256) ^= 1;
 	assert_true(mqd_load_waves(machine.gpu, queue()) < 0);
 	assert_violations(1);
+}
+
+/* What ROCr's handler does for a queue without private memory. */
+static void give_scratch(void)
+{
+	uint32_t *scratch = guest_page(QUEUE + 140);
+
+	scratch[0] = WAVE_BYTES / 1024 << 12 | 1;
+	scratch[1] = SCRATCH;
+	scratch[2] = 1u << 31;
+	scratch[3] = WAVE_BYTES;
+	scratch[4] = 0x00ea4fac;
+	((uint64_t *)guest_page(QUEUE + 160))[0] = SCRATCH;
+	((uint64_t *)guest_page(QUEUE + 160))[1] = WAVE_BYTES;
+	*(int64_t *)guest_page(INACTIVE + 8) = 0;
+}
+
+static void put_private_kernel(void)
+{
+	uint64_t *arguments = guest_page(ARGUMENTS);
+	uint32_t i;
+
+	put_kernel_of(0, "turn");
+	arguments[1] = CELLS + 4096;
+	arguments[2] = ROUNDS;
+	for (i = 0; i < 64; i++)
+		((uint32_t *)guest_page(CELLS + 4096))[i] = i * 2654435761u;
+	*(uint64_t *)guest_page(QUEUE + 192) = INACTIVE;
+	*(int64_t *)guest_page(INACTIVE) = 1;
+	*(uint64_t *)guest_page(INACTIVE + 16) = MAILBOX;
+	*(uint32_t *)guest_page(INACTIVE + 24) = 55;
+}
+
+static void assert_turned(void)
+{
+	const uint32_t *out = guest_page(CELLS), *in = guest_page(CELLS + 4096);
+	uint32_t i, k, part[16], at;
+
+	for (i = 0; i < ITEMS; i++) {
+		for (k = 0; k < 16; k++)
+			part[k] = in[(i + k) & 63] + k;
+		for (at = in[i] & 15, k = 0; k < ROUNDS; k++) {
+			part[at] += k * i;
+			at = part[(at + 5) & 15] & 15;
+		}
+		assert_int_equal(out[i], part[at] + at);
+	}
+}
+
+AQL_TEST(a_kernel_asks_for_private_memory)
+{
+	put_private_kernel();
+	assert_int_equal(ring(0), 1);
+	assert_int_equal(*(int64_t *)guest_page(INACTIVE + 8), 1);
+	assert_int_equal(*(uint64_t *)guest_page(MAILBOX), 55);
+	assert_int_equal(machine.interrupts, 1);
+	assert_int_equal(machine_run(), 1);
+	assert_int_equal(machine.interrupts, 1);
+	give_scratch();
+	assert_int_equal(machine_run(), -1);
+	assert_turned();
+	assert_violations(0);
+}
+
+AQL_TEST(waves_with_private_memory_leave_and_come_back)
+{
+	put_private_kernel();
+	give_scratch();
+	queues_ring(machine.gpu, DOORBELL, 0);
+	(void)queues_run(machine.gpu);
+	assert_true(queue()->aql && queue()->aql->kernel.group.waves);
+	assert_int_equal(mqd_save(machine.gpu, queue(), true), 0);
+	queue_remove(queue());
+	map_queue();
+	queue()->wptr = AQL_PACKET_BYTES;
+	assert_int_equal(mqd_load_waves(machine.gpu, queue()), 0);
+	assert_int_equal(machine_run(), -1);
+	assert_turned();
+	assert_violations(0);
 }

@@ -37,6 +37,7 @@ static const struct {
 	{ 0xbf000000, 16, 0x80 },  { 0xbf800000, 16, 0x80 },  { 0xc0000000, 18, 0x100 },
 	{ 0x00000000, 25, 0x3e },  { 0x7c000000, 17, 0x100 }, { 0x7e000000, 9, 0x100 },
 	{ 0xd0000000, 16, 0x400 }, { 0xd8000000, 17, 0x100 }, { 0xdc000000, 18, 0x80 },
+	{ 0xe0000000, 18, 0x80 },
 };
 
 /* Parts of registers, or values of other lanes. */
@@ -82,6 +83,8 @@ static void make_words(u32 encoding, u32 code, u32 *words)
 		words[0] |= 1u << 14, words[1] |= random_number() & 1 ? 3u << 27 : 0;
 	if (encoding >= 6 && encoding <= 8 && random_number() & 1)
 		add_extension(words);
+	if (encoding == 12 && (code == 0x28 || code == 0x29 || code >= 0x3e)) /* caches */
+		words[0] &= ~0x3ffffu, words[1] = 0;
 	if (encoding == 11 && random_number() & 1) /* global, without an SGPR */
 		words[0] |= 2u << 14, words[1] |= 0x7f0000;
 }

@@ -99,6 +99,65 @@ MACHINE_TEST(waits_at_barriers)
 		assert_int_equal(words_at(DATA)[i], uneven_value(255 - i));
 }
 
+#define SCRATCH_WAVE 5120u /* bytes of a wave, with which no other wave mixes */
+
+static void give_scratch(u64 address)
+{
+	machine.dispatch.scratch = (struct sim_gcn_scratch){
+		.resource = { (u32)address, (u32)(address >> 32) | 1u << 31, 4 * SCRATCH_WAVE,
+			      0x00ea4fac },
+		.address = address,
+		.bytes = 4 * SCRATCH_WAVE,
+		.wave_bytes = SCRATCH_WAVE,
+	};
+}
+
+static u32 turned(const u32 *in, u32 i, u32 rounds)
+{
+	u32 part[16], k, index = in[i] & 15;
+
+	for (k = 0; k < 16; k++)
+		part[k] = in[(i + k) & 63] + k;
+	for (k = 0; k < rounds; k++) {
+		part[index] += k * i;
+		index = part[(index + 5) & 15] & 15;
+	}
+	return part[index] + index;
+}
+
+MACHINE_TEST(keeps_arrays_in_private_memory)
+{
+	u32 i;
+
+	give_scratch(va(C));
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	set_argument(16, 30);
+	/* GLOBAL_ID() is that of groups of 64 */
+	assert_int_equal(begin_kernel("turn", 64, 64), 0);
+	assert_int_equal(run_kernel(50), 1);
+	for (i = 0; i < 64; i++)
+		assert_int_equal(words_at(DATA)[i], turned(words_at(A), i, 30));
+}
+
+MACHINE_TEST(refuses_a_kernel_without_its_private_memory)
+{
+	give_scratch(va(C));
+	machine.dispatch.scratch.wave_bytes = 64 * 64;
+	assert_int_equal(begin_kernel("turn", 64, 64), -EINVAL);
+	give_scratch(va(C));
+	machine.dispatch.scratch.bytes = SCRATCH_WAVE - 1;
+	assert_int_equal(begin_kernel("turn", 64, 64), -EINVAL);
+	assert_non_null(strstr(machine.complaint, "less private memory than its waves need"));
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	give_scratch(va(C));
+	machine.dispatch.scratch.resource[3] = 0x4fac; /* a buffer whose lanes are not swizzled */
+	assert_int_equal(begin_kernel("turn", 64, 64), 0);
+	assert_int_equal(run_kernel(1000), -EINVAL);
+	assert_non_null(strstr(machine.complaint, "its buffer is no private memory"));
+}
+
 MACHINE_TEST(hashes)
 {
 	const u8 *text = at(A);

@@ -299,3 +299,26 @@ VECTOR_TEST(load_and_store_halves)
 		}
 	}
 }
+
+/* Flat addresses reach LDS and private memory by apertures. */
+VECTOR_TEST(reach_lds_and_private_memory_by_flat_addresses)
+{
+	static const u32 load[] = { 0xdc500000, 0x02000004 }; /* flat_load_dword v2, v[4:5] */
+	const u32 *cells = at(DATA);
+	u32 lane;
+
+	prepare(~0ull);
+	machine.dispatch.lds_bytes = 128;
+	machine.dispatch.scratch.shared_base = 0x10000;
+	machine.dispatch.scratch.private_base = 0x20000;
+	sim_gcn_set_pair(wave(), SIM_GCN_FLAT_SCRATCH, va(DATA));
+	for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+		wave()->v[4][lane] = lane < 32 ? 4 * lane : 8;
+		wave()->v[5][lane] = lane < 32 ? 0x10000 : 0x20000;
+	}
+	for (lane = 0; lane < 32; lane++)
+		memcpy(machine.group.lds + 4 * lane, &v[7][lane], 4);
+	run(load, 2);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		assert_int_equal(wave()->v[2][lane], lane < 32 ? v[7][lane] : cells[2 * 64 + lane]);
+}
