@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -388,15 +389,32 @@ int proc_device_of_path(const char *path)
 	return (int)strtol(number, NULL, 10);
 }
 
+/* The file that the path of a line of maps names for the process, if it still is the one with
+ * @inode. */
+static int stat_by_path(pid_t pid, const char *line, unsigned long long inode,
+			struct stat *ret_stat)
+{
+	const char *name = strchr(line, '/');
+	char path[PATH_MAX];
+
+	if (!name)
+		return -ENOENT;
+	(void)snprintf(path, sizeof(path), "/proc/%d/root%.*s", pid, (int)strcspn(name, "\n"),
+		       name);
+	return stat(path, ret_stat) < 0 || ret_stat->st_ino != inode ? -ENOENT : 0;
+}
+
 /* Parses a line of maps: "start-end perms offset dev inode path". The path may be hidden or name
- * another file by now, so the link in map_files identifies the device. -ENOENT: the mapping is not
- * one of a character device. */
+ * another file by now, so the link in map_files identifies the device. Only with
+ * CAP_CHECKPOINT_RESTORE may a process follow that link (fs/proc/base.c in the kernel). -ENOENT:
+ * the mapping is not one of a character device. */
 static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_mapping)
 {
 	struct proc_mapping mapping = { 0 };
 	unsigned long long inode;
 	struct stat stat_of;
 	char path[96];
+	int ret;
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %llu", &mapping.start,
 		   &mapping.end, &mapping.offset, &inode) != 4 ||
@@ -404,8 +422,11 @@ static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_m
 		return -ENOENT;
 	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
 		       mapping.start, mapping.end);
-	if (stat(path, &stat_of) < 0)
-		return -errno;
+	ret = stat(path, &stat_of) < 0 ? -errno : 0;
+	if (ret == -EPERM)
+		ret = stat_by_path(pid, line, inode, &stat_of);
+	if (ret < 0)
+		return ret;
 	if (!S_ISCHR(stat_of.st_mode))
 		return -ENOENT;
 	mapping.device = stat_of.st_rdev;

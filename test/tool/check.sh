@@ -242,6 +242,10 @@ checks_process() {
 	hold "$work/node"
 	AMDGPU_SIM_KNOBS="kernel=dkms-6.12" checked "$work/tree" "a process without KFD" 0 "" -q "$holder"
 	release
+	chmod 711 "$work" && chmod 666 "$work/kfd" "$work/node"
+	hold_by setpriv --reuid 65534 --regid 65534 --clear-groups "$work/hold" "$work/kfd" "$work/node"
+	command="setpriv --reuid 65534 --regid 65534 --clear-groups" checked "$work/tree" "a user's own process" 0 "^process $holder (hold): has /dev/kfd open" "$holder"
+	release
 	hold
 	checked "$work/tree" "a process without GPU" 3 "process $holder and its descendants use no AMD GPU" -q "$holder"
 	release
