@@ -466,8 +466,8 @@ static const struct {
 	 */
 	{ KFD_RESTORE, -EBUSY,
 	  "most likely another process has an SDMA queue with the same number on that GPU, such as the "
-	  "original, which still runs, or another container; end it, or use another GPU "
-	  "(device-map)" },
+	  "original, which still runs, another container, or another process of this restore; end it, "
+	  "or use another GPU (device-map)" },
 };
 
 const char *kfd_explain(enum kfd_criu_op op, int error)
