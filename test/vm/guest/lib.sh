@@ -238,10 +238,10 @@ plugin_error() {
 rocm_before() { [ -e /dev/shm/sem.hsakmt_semaphore ] || /opt/vm/bin/rocm-before; }
 
 # start_client ARG...: the client is ready when this returns. $pid is the client or the parent of a tree.
-# $program is another client than gpu_client.
+# $program is another client than gpu_client. $as is a command that starts it, for example as another user.
 start_client() {
 	rocm_before
-	start client.log "/opt/vm/bin/${program:-gpu_client}" --log "$work/client.log" "$@"
+	start client.log ${as-} "/opt/vm/bin/${program:-gpu_client}" --log "$work/client.log" "$@"
 	client="client $pid:"
 	case $* in *--tree*) client=tree ;; esac
 	wait_line client.log "$client ready"

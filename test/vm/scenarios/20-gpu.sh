@@ -62,32 +62,6 @@ scenario_restore_at_once() {
 	finish
 }
 
-# A user without rights has the job, and CRIU has CAP_CHECKPOINT_RESTORE only, which is capability 40. CRIU cannot take
-# capabilities from a bounding set then, so the job has the whole set, or may gain no privileges.
-scenario_without_root() {
-	local user="setpriv --reuid 1000 --regid 1000 --clear-groups"
-
-	[ "$criu_version" != 3.17.1 ] || skip "CRIU has had --unprivileged since 3.18"
-	as_criu="$user --inh-caps=-all,+cap_40 --ambient-caps=-all,+cap_40"
-	criu() { $as_criu /usr/sbin/criu "$@" --unprivileged; }
-	machine one
-	rocm_before
-	chmod 0666 /dev/kfd /dev/dri/renderD* /dev/shm/*
-	mkdir img1 img2
-	: > client.log > client.log.err
-	chown 1000:1000 . img1 img2 client.log client.log.err
-	start client.log $user /opt/vm/bin/gpu_client --log "$work/client.log" --sizes medium
-	client="client $pid:"
-	wait_line client.log "$client ready"
-	come_back
-	finish
-	start client.log $user --bounding-set=-all --no-new-privs /opt/vm/bin/gpu_client --log "$work/client.log" --sizes medium
-	client="client $pid:"
-	wait_line client.log "$client ready"
-	come_back
-	finish
-}
-
 scenario_eight_gpus() {
 	machine eight
 	start_client --sizes small

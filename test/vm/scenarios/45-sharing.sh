@@ -7,7 +7,7 @@
 # the buffers are in host memory, and each importer has a GEM handle instead of a BO of KFD.
 start_sharers() {
 	needs_dma_bufs
-	start client.log /opt/vm/bin/gpu_sharer "$work/client.log" "$@"
+	start client.log ${as-} /opt/vm/bin/gpu_sharer "$work/client.log" "$@"
 	client="client $pid:"
 	wait_line client.log "$client ready"
 }

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A user dumps and restores own jobs. The user is a member of the group of the GPUs' nodes, and CRIU has
+# CAP_CHECKPOINT_RESTORE only, which is capability 40.
+
+render_group=2000
+user="setpriv --reuid 1000 --regid 1000 --groups $render_group"
+with_capability="--inh-caps=-all,+cap_40 --ambient-caps=-all,+cap_40"
+
+# What follows on this machine is done by the user. Only members of the group may open the nodes, as udev has it.
+as_user() {
+	[ "$criu_version" != 3.17.1 ] || skip "CRIU has had --unprivileged since 3.18"
+	chgrp "$render_group" /dev/kfd /dev/dri/renderD*
+	chmod 0660 /dev/kfd /dev/dri/renderD*
+	rocm_before
+	chmod 0666 /dev/shm/*
+	mkdir img img1 img2
+	: > client.log > client.log.err
+	chown -R 1000:1000 .
+	as=$user
+	criu() { $user $with_capability /usr/sbin/criu "$@" --unprivileged; }
+}
+
+# CRIU cannot take capabilities from a bounding set without CAP_SETPCAP. So the job has the whole set, or may gain no
+# privileges.
+scenario_without_root() { # on each kernel
+	machine one
+	as_user
+	start_client --sizes medium
+	come_back
+	finish
+	as+=" --bounding-set=-all --no-new-privs"
+	start_client --sizes medium
+	come_back
+	finish
+}
+
+scenario_without_root_two_gpus() {
+	machine eight
+	as_user
+	start_client --tree 2 --gpus 2,5
+	come_back
+	finish
+}
+
+scenario_without_root_sharing() {
+	machine one
+	as_user
+	start_sharers 2
+	come_back
+	finish
+}
+
+# As in a job of Slurm: the device cgroup shows one GPU of eight, and another one at the restore.
+scenario_without_root_hidden_gpus() {
+	machine eight 0,1,2,3,4,6,7
+	as_user
+	start_client
+	sees_gpus 1
+	come_back
+	then_machine="eight 0,1,3,4,5,6,7" come_back
+	sees_gpus 1
+	finish
+}
