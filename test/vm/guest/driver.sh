@@ -96,19 +96,24 @@ has_nodes() { # DEVICE
 
 # hide_gpus INDEX...: moves the scenario to a cgroup that has no access to these of $gpus.
 hide_gpus() {
-	local devices index node minors=()
-
 	show_gpus
 	rmdir /sys/fs/cgroup/shown-* 2> /dev/null || true
 	gpu_group=/sys/fs/cgroup/shown-$$-$RANDOM
+	gpu_cgroup "$gpu_group" "$@"
+	echo $$ > "$gpu_group/cgroup.procs"
+}
+
+# gpu_cgroup PATH INDEX...: a new cgroup that has no access to these of $gpus.
+gpu_cgroup() {
+	local devices index node minors=()
+
 	mapfile -t devices < <(gpu_devices)
-	for index; do
+	for index in "${@:2}"; do
 		node=$(echo "/sys/bus/pci/devices/${devices[gpus[index]]}"/drm/renderD*)
 		minors+=("${node##*/renderD}")
 	done
-	mkdir "$gpu_group"
-	/opt/vm/bin/hide "$gpu_group" "${minors[@]}"
-	echo $$ > "$gpu_group/cgroup.procs"
+	mkdir "$1"
+	/opt/vm/bin/hide "$1" "${minors[@]}"
 }
 
 show_gpus() {
