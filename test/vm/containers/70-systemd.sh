@@ -29,6 +29,7 @@ only_gpu() {
 systemd_podman() {
 	local node=/dev/dri/renderD133
 
+	[ "$1" != crun ] || crun_checkpoints
 	machine eight
 	podman_image
 	podman --runtime "$1" run -d --name job --device /dev/kfd --device "$node" -v "$work/log:/log" gpu:1 /job
@@ -47,6 +48,10 @@ systemd_podman() {
 
 scenario_container_systemd_podman() { # long
 	systemd_podman crun
+}
+
+scenario_container_systemd_podman_runc() { # long
+	systemd_podman runc
 }
 
 scenario_container_systemd_docker() { # long
