@@ -68,3 +68,45 @@ scenario_container_systemd_docker() { # long
 	only_gpu "$node"
 	finish
 }
+
+# unit NAME ARG... COMMAND...: a unit whose rules allow /dev/kfd.
+unit() { systemd-run -q --unit "$1" -p DevicePolicy=closed -p 'DeviceAllow=/dev/kfd rw' "${@:2}"; }
+
+# A service, dumped by CRIU from outside. CRIU makes its cgroup again without the unit's rules, so the task hides seven GPUs.
+# Then CRIU restores it as another unit, which allows two GPUs. The task hides one of them, by a program beside systemd's.
+scenario_container_systemd_unit() { # long
+	local before
+
+	machine eight
+	rocm_before
+	: > client.log
+	unit job -p 'DeviceAllow=/dev/dri/renderD133 rw' /opt/vm/bin/gpu_client --log "$work/client.log"
+	pid=$(systemctl show -P MainPID job)
+	started+=("$pid")
+	client="client $pid:"
+	wait_line client.log "$client ready"
+	in_unit 'system.slice/job.service'
+	only_gpu /dev/dri/renderD133
+	come_back
+	in_unit 'system.slice/job.service'
+	sees_gpus 1
+	has_line img1/restore.log "a program in the task's cgroup hides "
+	no_program
+	may_open /dev/dri/renderD128 || fail "the unit's rules are back: correct docs/containers.md"
+	before=$(state "$pid")
+	dump img2 "$pid"
+	gone "$pid"
+	unit again -p 'DeviceAllow=/dev/dri/renderD130 rw' -p 'DeviceAllow=/dev/dri/renderD133 rw' -p Type=forking \
+		criu restore -d -D "$work/img2" -o restore.log -v4 --manage-cgroups=ignore ||
+		fail "restore failed: $(errors img2/restore.log)"
+	in_unit 'system.slice/again.service'
+	same_state "$before"
+	sees_gpus 1
+	has_line img2/restore.log "a program in the task's cgroup hides .*(renderD130)"
+	no_program
+	may_open /dev/dri/renderD130 || fail "the unit denies what it allows"
+	! may_open /dev/dri/renderD128 || fail "the unit allows what it denies"
+	runs
+	verify
+	finish
+}
