@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* An interpreter of the GPUs' machine code (gfx90a): decoding (gcn_decode.c, gcn_text.c),
- * arithmetic (gcn_alu.c, gcn_lanes.c), instructions (gcn_exec.c, gcn_memory.c), and waves
- * (gcn_run.c). It knows no queues, and reaches memory through functions of its caller. Between two
- * instructions, all state of a dispatch is in plain structs. */
+ * arithmetic (gcn_alu.c, gcn_lanes.c, gcn_matrix.c), instructions (gcn_exec.c, gcn_memory.c), and
+ * waves (gcn_run.c). It knows no queues, and reaches memory through functions of its caller.
+ * Between two instructions, all state of a dispatch is in plain structs. */
 #ifndef SIM_GCN_H
 #define SIM_GCN_H
 
@@ -73,6 +73,7 @@ enum {
 	SIM_GCN_KEEPS = 1u << 26,       /* its result has a part of the destination */
 	SIM_GCN_HIGH = 1u << 27,        /* loads and stores: of the high half of the register */
 	SIM_GCN_ACROSS = 1u << 28,      /* passes values between lanes, and needs no memory */
+	SIM_GCN_MATRIX = 1u << 29,      /* over matrices: gcn_matrix.c */
 };
 
 struct sim_gcn_alu;
@@ -279,6 +280,7 @@ u64 sim_gcn_pair(const struct sim_gcn_wave *wave, u32 sgpr);
 void sim_gcn_set_pair(struct sim_gcn_wave *wave, u32 sgpr, u64 value);
 /* Runs one instruction. Its successor is at wave->pc already. 0 or -errno. */
 int sim_gcn_scalar(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
+void sim_gcn_matrix(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst);
 int sim_gcn_vector(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
 int sim_gcn_smem(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
 int sim_gcn_mubuf(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);

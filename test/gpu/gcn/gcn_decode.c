@@ -49,18 +49,21 @@ bool sim_gcn_is_operand(u32 operand, u32 width, bool vector, bool destination)
 		return false;
 	if (operand == SIM_GCN_SHARED_BASE || operand == SIM_GCN_PRIVATE_BASE)
 		return width == 2 && !vector;
-	/* the manual does not say which half of 64 bits a literal is */
+	/* the manual does not say which half of 64 bits of a vector a literal is */
 	if (operand == SIM_GCN_LITERAL)
-		return width == 1;
+		return width == 1 || (width == 2 && !vector);
 	return (operand >= SIM_GCN_ZERO && operand <= 208) || (operand >= 240 && operand <= 248);
 }
 
-/* The manual does not say what constants of 32 bits are for 16 bits. */
-static bool is_wide_constant(const struct sim_gcn_inst *inst, u32 operand)
+/* The manual does not say what constants of 32 bits are for 16 bits, nor whether those for 64 bits
+ * have a sign. */
+static bool is_wide_constant(const struct sim_gcn_inst *inst, u32 operand, u32 width)
 {
 	bool is_float = inst->flags & SIM_GCN_FLOAT &&
 			!(inst->flags & (SIM_GCN_FROM_INT | SIM_GCN_LAST_INT));
 
+	if (operand == SIM_GCN_LITERAL && width == 2)
+		return inst->literal >> 31;
 	return inst->flags & SIM_GCN_HALF && operand <= SIM_GCN_LITERAL &&
 	       operand >= (is_float ? SIM_GCN_LITERAL : 240u);
 }
@@ -75,7 +78,7 @@ int sim_gcn_check_operands(const struct sim_gcn_inst *inst, bool vector)
 	for (i = 0; i < 3; i++)
 		if (inst->width[i + 1] &&
 		    (!sim_gcn_is_operand(inst->src[i], inst->width[i + 1], vector, false) ||
-		     is_wide_constant(inst, inst->src[i])))
+		     is_wide_constant(inst, inst->src[i], inst->width[i + 1])))
 			return -EINVAL;
 	return 0;
 }

@@ -277,6 +277,41 @@ static int take_packed(struct sim_gcn_inst *inst)
 	return check_packed_constants(inst);
 }
 
+/* The first two sources are registers of either kind. The third and the result are of one kind. */
+static int take_matrix(struct sim_gcn_inst *inst)
+{
+	const u32 distance = SIM_GCN_ACC0 - SIM_GCN_VGPR0;
+	u32 in = inst->words[0], dw = inst->words[1];
+
+	if (in >> 8 & 0x7f || dw >> 29 || inst->src[0] < SIM_GCN_VGPR0 ||
+	    inst->src[1] < SIM_GCN_VGPR0 || inst->src[2] < SIM_GCN_ZERO)
+		return -EINVAL;
+	inst->src[0] += dw >> 27 & 1 ? distance : 0;
+	inst->src[1] += dw >> 28 & 1 ? distance : 0;
+	if (in >> 15 & 1) {
+		inst->dst += distance;
+		inst->src[2] += inst->src[2] >= SIM_GCN_VGPR0 ? distance : 0;
+	}
+	return 0;
+}
+
+/* A move between a VGPR, or a constant, and an accumulation register. */
+static int take_move(struct sim_gcn_inst *inst)
+{
+	const u32 distance = SIM_GCN_ACC0 - SIM_GCN_VGPR0;
+	bool is_read = inst->op == SIM_GCN_v_accvgpr_read_b32;
+
+	if ((inst->words[0] >> 8 & 0xff) != 0x40 || inst->words[1] >> 9 != 3u << 18)
+		return -EINVAL;
+	if (is_read && inst->src[0] < SIM_GCN_VGPR0)
+		return -EINVAL;
+	if (inst->src[0] == SIM_GCN_LITERAL)
+		return -EINVAL;
+	inst->src[0] += is_read ? distance : 0;
+	inst->dst += is_read ? 0 : distance;
+	return 0;
+}
+
 static int check_vop3(const struct sim_gcn_inst *inst)
 {
 	u32 dw = inst->words[1], i;
@@ -328,7 +363,12 @@ int sim_gcn_decode_long(struct sim_gcn_inst *inst)
 		inst->dst += SIM_GCN_VGPR0;
 	else if (inst->dst >= 128)
 		return -EINVAL;
-	if (op >= PACKED) {
+	if (inst->flags & SIM_GCN_MATRIX) {
+		ret = take_matrix(inst);
+	} else if (inst->op == SIM_GCN_v_accvgpr_read_b32 ||
+		   inst->op == SIM_GCN_v_accvgpr_write_b32) {
+		ret = take_move(inst);
+	} else if (op >= PACKED) {
 		ret = take_packed(inst);
 	} else {
 		ret = take_signs(inst);

@@ -221,7 +221,9 @@ int sim_gcn_vector(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 	u64 exec = sim_gcn_pair(wave, SIM_GCN_EXEC);
 	struct sim_gcn_operands o;
 
-	if (run_across(wave, inst))
+	if (inst->flags & SIM_GCN_MATRIX)
+		sim_gcn_matrix(wave, inst);
+	if (inst->flags & SIM_GCN_MATRIX || run_across(wave, inst))
 		return 0;
 	sim_gcn_take_sources(&o, wave, inst);
 	if (inst->op == SIM_GCN_v_cmp) {

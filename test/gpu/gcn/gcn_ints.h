@@ -34,6 +34,7 @@
 #define KEEPS       SIM_GCN_KEEPS
 #define HIGH        SIM_GCN_HIGH
 #define ACROSS      SIM_GCN_ACROSS
+#define MATRIX      SIM_GCN_MATRIX
 
 #define SIGN 0x80000000ull
 

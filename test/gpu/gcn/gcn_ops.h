@@ -354,6 +354,14 @@ OP(v_pk_mul_f32,   VOP3, 0x3b1, 2,2,2,0, FLOAT | PACKED_WIDE, pair32(f32(a) * f3
 OP(v_pk_add_f32,   VOP3, 0x3b2, 2,2,2,0, FLOAT | PACKED_WIDE, pair32(f32(a) + f32(b), f32(a >> 32) + f32(b >> 32)))
 OP(v_pk_mov_b32,   VOP3, 0x3b3, 2,2,2,0, PACKED_WIDE, (u32)a | b << 32)
 
+/* Matrices, and moves to and from accumulation registers. */
+OP(v_accvgpr_read_b32, VOP3, 0x3d8, 1,1,0,0, 0, a)
+OP(v_accvgpr_write_b32, VOP3, 0x3d9, 1,1,0,0, 0, a)
+OP(v_mfma_f32_16x16x4f32, VOP3, 0x3c5, 4,1,1,4, MATRIX, 0)
+OP(v_mfma_f32_16x16x16f16, VOP3, 0x3cd, 4,2,2,4, MATRIX, 0)
+OP(v_mfma_i32_16x16x16i8, VOP3, 0x3d5, 4,1,1,4, MATRIX, 0)
+OP(v_mfma_f32_16x16x16bf16_1k, VOP3, 0x3e7, 4,2,2,4, MATRIX, 0)
+
 /* LDS. Widths: result, address, one or two values. */
 OP(ds_add_u32,     DS, 0x00, 0,1,1,0, ATOMIC, a + b)
 OP(ds_sub_u32,     DS, 0x01, 0,1,1,0, ATOMIC, a - b)

@@ -286,7 +286,7 @@ static void put_vector(struct text *text, const struct sim_gcn_inst *inst)
 			put_signed_operand(text, inst, i);
 	if (inst->flags & SIM_GCN_CARRY_IN)
 		put_operand(text, inst, inst->src[2], 2);
-	if (inst->words[0] >> 23 == 0x1a7)
+	if (inst->words[0] >> 23 == 0x1a7 && inst->width[2] && !(inst->flags & SIM_GCN_MATRIX))
 		put_packed(text, inst);
 	if (inst->clamp)
 		put(text, " clamp");

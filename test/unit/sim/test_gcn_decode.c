@@ -81,6 +81,10 @@ static void make_words(u32 encoding, u32 code, u32 *words)
 		words[0] &= 0xfffc1fc0, words[1] = 0;
 	if (encoding == 9 && code >= 0x380) /* packed: mostly the usual halves */
 		words[0] |= 1u << 14, words[1] |= random_number() & 1 ? 3u << 27 : 0;
+	if (encoding == 9 && code >= 0x3c0) /* matrices: of registers */
+		words[0] &= ~0x7f00u, words[1] = (words[1] & 0x1fffffff) | 0x20100;
+	if (encoding == 9 && (code == 0x3d8 || code == 0x3d9)) /* moves of accumulators */
+		words[0] |= 0x4000, words[1] = (words[1] & 0x1ff) | 3u << 27;
 	if (encoding >= 6 && encoding <= 8 && random_number() & 1)
 		add_extension(words);
 	if (encoding == 12 && (code == 0x28 || code == 0x29 || code >= 0x3e)) /* caches */

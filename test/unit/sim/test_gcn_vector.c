@@ -290,7 +290,7 @@ VECTOR_TEST(load_and_store_halves)
 		}
 		run(words[i], 2);
 		for (lane = 0; lane < SIM_GCN_LANES; lane++) {
-			u32 wants[] = { v[2][lane], halves[lane] << 16 | (v[2][lane] & 0xffff),
+			u32 wants[] = { v[2][lane], (u32)halves[lane] << 16 | (v[2][lane] & 0xffff),
 					(halves[lane] & 0xff) | (v[2][lane] & 0xffff0000) };
 
 			assert_int_equal(wave()->v[2][lane], wants[i]);
@@ -321,4 +321,62 @@ VECTOR_TEST(reach_lds_and_private_memory_by_flat_addresses)
 	run(load, 2);
 	for (lane = 0; lane < SIM_GCN_LANES; lane++)
 		assert_int_equal(wave()->v[2][lane], lane < 32 ? v[7][lane] : cells[2 * 64 + lane]);
+}
+
+/* An element of the operand that begins at @reg: the @i-th that the lane has. */
+static double element(u32 reg, u32 lane, u32 i, bool is_half)
+{
+	return is_half ? half(reg + i / 2, lane, i % 2) : (int8_t)(v[reg][lane] >> 8 * i);
+}
+
+static double multiplied(u32 row, u32 column, bool is_half)
+{
+	double sum = 0;
+	u32 k;
+
+	for (k = 0; k < 16; k++)
+		sum += element(4, k / 4 * 16 + row, k % 4, is_half) *
+		       element(6, k / 4 * 16 + column, k % 4, is_half);
+	return sum;
+}
+
+/* v4 and v6, with the first registers v[8:11] as what is added. EXEC does not matter. */
+VECTOR_TEST(multiply_matrices)
+{
+	static const u32 halves[] = { 0xd3cd0000, 0x04220d04 }; /* v_mfma_f32_16x16x16f16 */
+	static const u32 bytes[] = { 0xd3d50000, 0x04220d04 };  /* v_mfma_i32_16x16x16i8 */
+	u32 lane, r, i;
+
+	prepare(0xff);
+	for (i = 4; i < 12; i++)
+		for (lane = 0; lane < SIM_GCN_LANES; lane++)
+			wave()->v[i][lane] = v[i][lane] =
+				i < 8 ? (v[i][lane] & 0x83ff83ff) | 0x38003800
+				      : (u32)of32((float)(lane + i));
+	run(halves, 2);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		for (r = 0; r < 4; r++) {
+			double want = multiplied(lane / 16 * 4 + r, lane % 16, true) +
+				      single(8 + r, lane);
+
+			assert_true(fabs(f32(wave()->v[r][lane]) - want) < 1e-4);
+		}
+	prepare(0xff);
+	run(bytes, 2);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		for (r = 0; r < 4; r++)
+			assert_int_equal(wave()->v[r][lane],
+					 (u32)(s32)multiplied(lane / 16 * 4 + r, lane % 16, false) +
+						 v[8 + r][lane]);
+}
+
+VECTOR_TEST(move_to_accumulation_registers_and_back)
+{
+	static const u32 words[] = { 0xd3d94003, 0x18000104,   /* v_accvgpr_write_b32 a3, v4 */
+				     0xd3d84002, 0x18000103 }; /* v_accvgpr_read_b32 v2, a3 */
+
+	prepare(~0ull);
+	run(words, 4);
+	assert_memory_equal(wave()->v[SIM_GCN_VGPRS + 3], v[4], sizeof(v[4]));
+	assert_memory_equal(wave()->v[2], v[4], sizeof(v[4]));
 }
