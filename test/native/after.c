@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 #include "client.h"
 #include "criu.h"
+#include "criu_stub.h"
 
 /* CRIU's table of messages, with some more pointers. All versions of CRIU export it. */
 typedef size_t packed_size(const void *message);
@@ -60,6 +62,57 @@ static bool is_full(int fd)
 	       file.st_dev == dir.st_dev;
 }
 
+static unsigned int count_images(int image_dir, const char *prefix)
+{
+	int fd = openat(image_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	unsigned int count = 0;
+
+	while (stream && (entry = readdir(stream)))
+		count += !strncmp(entry->d_name, prefix, strlen(prefix));
+	if (stream)
+		(void)closedir(stream);
+	return count;
+}
+
+/* Each task has one, so the images could be restored. */
+static bool have_state_images(int image_dir)
+{
+	return count_images(image_dir, "amdgpu-kfd-") >= count_images(image_dir, "core-");
+}
+
+/* Contents that are written behind wait until the plugin waits for them. Then no state image may be
+ * there. */
+static _Atomic bool is_held, plugin_is_called, state_came_first;
+
+static void __attribute__((constructor)) hold_contents(void)
+{
+	is_held = getenv("AMDGPU_HOST_HELD") != NULL;
+}
+
+/* Whether the main thread sleeps. */
+static bool plugin_waits(void)
+{
+	FILE *file = plugin_is_called ? fopen("/proc/self/stat", "re") : NULL;
+	char state = '?';
+
+	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = '?';
+	if (file)
+		(void)fclose(file);
+	return state == 'S';
+}
+
+static void await_plugin(void)
+{
+	while (is_held && !plugin_waits())
+		(void)sched_yield();
+	if (is_held && have_state_images(criu_stub.image_dir))
+		state_came_first = true;
+	is_held = false;
+}
+
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 static ssize_t (*real_write)(int, const void *, size_t);
 
@@ -75,6 +128,7 @@ static void __attribute__((constructor)) find_real_functions(void)
 __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *bytes, size_t size,
 						      off_t offset)
 {
+	await_plugin();
 	if (!is_full(fd))
 		return real_pwrite(fd, bytes, size, offset);
 	errno = ENOSPC;
@@ -106,26 +160,6 @@ static void change_buffers(const struct workload *workload)
 		}
 		address = workload_next_address(address, &workload->bos[i]);
 	}
-}
-
-static unsigned int count_images(int image_dir, const char *prefix)
-{
-	int fd = openat(image_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-	unsigned int count = 0;
-
-	while (stream && (entry = readdir(stream)))
-		count += !strncmp(entry->d_name, prefix, strlen(prefix));
-	if (stream)
-		(void)closedir(stream);
-	return count;
-}
-
-/* Each task has one, so the images could be restored. */
-static bool have_state_images(int image_dir)
-{
-	return count_images(image_dir, "amdgpu-kfd-") >= count_images(image_dir, "core-");
 }
 
 /* No queue of the tasks is stopped. */
@@ -163,12 +197,17 @@ int after_write_statistics(int image_dir, const struct workload *workload)
 		change_buffers(workload);
 	if (getenv("AMDGPU_HOST_FULL"))
 		full_dir = image_dir;
+	plugin_is_called = true;
 	ret = call_plugin();
 	full_dir = -1;
 	if (workload)
 		change_buffers(workload);
 	if (!ret && !have_state_images(image_dir))
 		ret = -ENOENT;
+	if (is_held || state_came_first) {
+		printf("left %s\n", is_held ? "contents" : "state before contents");
+		ret = -EIO;
+	}
 	printf("behind\n");
 	return ret;
 }
