@@ -108,14 +108,14 @@ install: $(PLUGIN) $(TOOL)
 	install -D -m 0644 man/$(NAME).7 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/docs docs/*.md
-	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples docs/examples/$(NAME).conf
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples docs/examples/*
 
 uninstall:
 	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so $(DESTDIR)$(BINDIR)/criu-amdgpu
 	rm -f $(DESTDIR)$(COMPLETIONDIR)/criu-amdgpu
 	rm -f $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
-	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,README.md $(wildcard docs/*.md) examples/$(NAME).conf)
+	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,README.md $(wildcard docs/*.md) $(patsubst docs/%,%,$(wildcard docs/examples/*)))
 	@tools/package/prune "$(DESTDIR)" $(PLUGINDIR) $(COMPLETIONDIR) $(patsubst %/,%,$(dir $(COMPLETIONDIR))) \
 		$(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7 $(DOCDIR)/docs $(DOCDIR)/examples $(DOCDIR) -- $(BINDIR) $(MANDIR)
 
