@@ -4,13 +4,12 @@
 
 inside() { podman exec box "$@"; }
 
-# Starts the container. Its file system is a copy of the guest's, and its first process reaps ended jobs.
+# Starts the container. Its file system is a copy of the guest's without the plugin, and its first process reaps ended jobs.
 privileged_box() {
 	job_log
 	mkdir log/images
 	dpkg -r criu-plugin-amdgpu
 	podman run -d --name box --privileged --init -v "$work/log:/log" --rootfs /:O sleep inf
-	inside /opt/vm/guest/install-package
 }
 
 # A job in the container, ready. Sets $pid, and $inner to its number in the container.
@@ -40,13 +39,18 @@ box_restore() {
 	unchanged
 }
 
+# CRIU looks for the plugin in the container only.
 scenario_container_privileged() { # long
 	machine one
 	privileged_box
 	box_job
+	! inside criu dump -t "$inner" -D /log/images -o none.log -v4 || fail "dumped without the plugin"
+	has_line log/images/none.log 'handle_device_vma plugin failed'
+	unchanged
+	inside /opt/vm/guest/install-package
+	[ ! -e /usr/lib/criu/amdgpu_plugin.so ] || fail "the host has the plugin, too"
 	box_dump
 	box_restore
-	[ ! -e /usr/lib/criu/amdgpu_plugin.so ] || fail "the host has a plugin, too"
 	finish
 	/opt/vm/guest/install-package
 }
