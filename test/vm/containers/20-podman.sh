@@ -102,6 +102,23 @@ scenario_container_podman_runc_gpu_5_of_8() { # long
 	finish
 }
 
+# A limit of processes with room for the job and CRIU. runc has CRIU and the plugin's threads in the job's cgroup, and they
+# reach the limit.
+scenario_container_podman_runc_pids_limit() { # long
+	local most
+
+	machine eight
+	podman_job runc
+	most=$(($(cat "$(job_cgroup)/pids.current") + 4))
+	podman update --pids-limit "$most" job
+	podman container checkpoint job
+	stopped
+	podman container restore --keep job || fail "restore failed: $(errors /scratch/podman/overlay-containers/*/userdata/restore.log)"
+	returned podman job
+	[ "$(cat "$(job_cgroup)"/pids.{max,peak} | tr '\n' ' ')" = "$most $most " ] || fail "the limit is not there any more, or was not reached"
+	finish
+}
+
 scenario_container_podman_no_gpu() { # long
 	crun_checkpoints
 	no_machine

@@ -2,9 +2,6 @@
 #
 # Jobs whose cgroups systemd makes, as podman and docker have it on a host with systemd.
 
-# job_cgroup: prints the folder of the job's cgroup.
-job_cgroup() { echo "/sys/fs/cgroup$(cut -d : -f 3 "/proc/$pid/cgroup")"; }
-
 # in_unit PATTERN: systemd has made the job's cgroup.
 in_unit() { [[ $(job_cgroup) == /sys/fs/cgroup/$1 ]] || fail "the job is in $(job_cgroup)"; }
 

@@ -297,6 +297,9 @@ podman_pid() { pid=$(cat "$(ls -t /run/podman/overlay-containers/*/userdata/pidf
 docker_pid() { pid=$(command docker inspect -f '{{.State.Pid}}' "$1"); }
 containerd_pid() { pid=$(command ctr task ls | awk -v name="$1" '$1 == name { print $2 }'); }
 
+# Prints the folder of the job's cgroup.
+job_cgroup() { echo "/sys/fs/cgroup$(cut -d : -f 3 "/proc/$pid/cgroup")"; }
+
 # ready runc|podman|docker|containerd NAME [ARG...]: the job, which has these arguments, is ready; sets $pid, and $before.
 ready() {
 	"$1_pid" "$2"
