@@ -4,6 +4,8 @@
 #include "events.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <linux/kfd_ioctl.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -33,6 +35,20 @@ struct events {
 static bool events_held_state(const struct events *events, unsigned int i)
 {
 	return pattern_mix((uint64_t)events->generation << 32 | i) & 1;
+}
+
+/* No event has the last slot of the event page, so it keeps what is written there. */
+static uint64_t *events_spare_slot(const struct events *events)
+{
+	const HsaEvent *event = events->held[0];
+	uint64_t *slot = (uint64_t *)(uintptr_t)event->EventData.HWData2;
+
+	return slot - event->EventId + KFD_SIGNAL_EVENT_LIMIT - 1;
+}
+
+static uint64_t events_spare_value(const struct events *events)
+{
+	return pattern_mix((uint64_t)events->generation << 32 | UINT32_MAX);
 }
 
 static int events_create(struct events *events, HSA_EVENTTYPE type, HSAuint32 node, bool manual,
@@ -77,6 +93,7 @@ static int events_apply(struct events *events)
 		ret = events_set(events, events->held[i], events_held_state(events, i));
 	for (unsigned int i = 0; ret == 0 && i < EVENTS_LATCHED; i++)
 		ret = events_set(events, events->latched[i], true);
+	*events_spare_slot(events) = events_spare_value(events);
 	return ret;
 }
 
@@ -177,7 +194,14 @@ static int events_verify_pair(struct events *events)
 
 int events_verify(struct events *events)
 {
+	uint64_t spare = *events_spare_slot(events);
 	int ret = 0;
+
+	if (spare != events_spare_value(events))
+		ret = report_fail(events->report, -EILSEQ,
+				  "event page: expected %016" PRIx64
+				  " in the last slot, got %016" PRIx64,
+				  events_spare_value(events), spare);
 
 	for (unsigned int i = 0; ret == 0 && i < EVENTS_HELD; i++)
 		ret = events_expect(events, events->held[i], events_held_state(events, i), "held");

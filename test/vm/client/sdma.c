@@ -16,6 +16,8 @@
 #define OP_ATOMIC     10u
 #define OP_CONST_FILL (11u | 2u << 30) /* in units of 4 bytes */
 #define ATOMIC_ADD64  (0x2fu << 25)
+/* In the second word of the page of fences: the engine writes the first one again and again. */
+#define FENCE_MARK 0x66656e63u
 
 /* Sleeps of the waits: counted, not timed, as the clock goes on while the process is frozen. */
 #define WAIT_STEP_NS 500000
@@ -42,6 +44,7 @@ int sdma_open(struct report *report, const struct gpu *gpu, enum memory_kind kin
 	if (ret < 0)
 		return ret;
 	memset(queue->fence.address, 0, 4096);
+	((uint32_t *)queue->fence.address)[1] = FENCE_MARK;
 
 	status = hsaKmtCreateQueue(gpu->node, HSA_QUEUE_SDMA, 100, HSA_QUEUE_PRIORITY_NORMAL,
 				   queue->ring.address, ring_bytes, NULL, &queue->resource);
@@ -199,11 +202,12 @@ static int sdma_check_memory(const struct sdma_queue *queue)
 	const uint32_t *ring = queue->ring.address, *fence = queue->fence.address;
 	size_t at = 0;
 
-	if (*fence != queue->sequence)
+	if (fence[0] != queue->sequence || fence[1] != FENCE_MARK)
 		return report_fail(queue->report, -EILSEQ,
-				   "GPU %d: fence of queue %" PRIu64 ": expected %u, got %u",
+				   "GPU %d: fence of queue %" PRIu64
+				   ": expected %u %#x, got %u %#x",
 				   queue->gpu_index, (uint64_t)queue->resource.QueueId,
-				   queue->sequence, *fence);
+				   queue->sequence, FENCE_MARK, fence[0], fence[1]);
 	if (memcmp(ring, queue->written, queue->ring.size_bytes) == 0)
 		return 0;
 	while (ring[at] == queue->written[at])
