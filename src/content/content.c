@@ -12,14 +12,12 @@
 #include <time.h>
 
 #include "amdgpu_plugin_util.h"
-#include "content/load.h"
 #include "content/sdma.h"
 #include "content/staging.h"
 #include "content/transfer.h"
 #include "criu/log.h"
 #include "kernel/memory_errors.h"
 #include "kernel/render_node.h"
-#include "storage/tmpfs.h"
 
 #define PROGRESS_S 2
 #define MIB        1048576.0
@@ -44,7 +42,6 @@ struct content_run {
 	struct content_settings settings;
 	sem_t *gpu_limit;
 	struct transfer_error error;
-	struct trial trial;
 	struct worker *workers;
 	size_t num_workers;
 	/* Workers whose thread could be started. */
@@ -307,7 +304,6 @@ static void free_run(struct content_run *run)
 	for (size_t i = 0; i < run->num_workers; i++)
 		transfer_free(run->workers[i].transfer);
 	free(run->workers);
-	trial_done(&run->trial);
 	(void)pthread_mutex_destroy(&run->lock);
 	(void)pthread_mutex_destroy(&run->error.lock);
 	(void)pthread_cond_destroy(&run->worker_ended);
@@ -329,13 +325,9 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	run->gpu_limit = gpu_limit;
 	run->begin = now_seconds();
 	run->begin_us = real_time();
-	run->plan = (struct transfer_plan){ save, &run->settings, &run->error, &run->trial,
+	run->plan = (struct transfer_plan){ save, &run->settings, &run->error,
 					    count_transfers(jobs, num_jobs, gpu_limit) };
 	init_locks(run);
-	if (save)
-		tmpfs_init_trial(&run->trial, run->plan.num_transfers);
-	else
-		load_init_trial(&run->trial, run->plan.num_transfers);
 	ret = add_workers(run, jobs, num_jobs);
 	if (ret < 0) {
 		free_run(run);

@@ -59,19 +59,13 @@ int steps_copy(struct slot_thread *thread, enum sdma_direction direction)
 	return steps_fail(transfer, ret, action, steps_first_bo(thread));
 }
 
-void steps_add_checksums_of(struct slot_thread *thread, const char *contents, uint64_t from,
-			    uint64_t to)
+void steps_add_checksums(struct slot_thread *thread, uint64_t from, uint64_t to)
 {
 	const struct transfer *transfer = thread->transfer;
 
 	if (transfer->checksums)
-		ranges_add_checksums(&transfer->ranges, &thread->range, contents, from, to,
-				     transfer->checksums);
-}
-
-void steps_add_checksums(struct slot_thread *thread)
-{
-	steps_add_checksums_of(thread, steps_memory(thread), 0, thread->range.size);
+		ranges_add_checksums(&transfer->ranges, &thread->range, steps_memory(thread) + from,
+				     from, to, transfer->checksums);
 }
 
 int steps_await_turn(struct slot_thread *thread)

@@ -29,9 +29,6 @@ struct slot_thread {
 	struct range range;
 	/* The memory of the slot if contents are kept, or NULL. */
 	struct keep_part *part;
-	/* NULL if ranges are read to the slot. A page, whose last bytes are before the contents,
-	 * and a part of the contents. */
-	char *nearby;
 	double copy_s;
 	double storage_s;
 };
@@ -84,11 +81,8 @@ uint64_t steps_contents_at(const struct transfer *transfer);
 char *steps_memory(const struct slot_thread *thread);
 /* Copies the range, and waits for the copy. */
 int steps_copy(struct slot_thread *thread, enum sdma_direction direction);
-/* Adds the range to the checksums, if they are on; or only its bytes [from, to), which are at
- * @contents. */
-void steps_add_checksums(struct slot_thread *thread);
-void steps_add_checksums_of(struct slot_thread *thread, const char *contents, uint64_t from,
-			    uint64_t to);
+/* Adds the bytes [from, to) of the range to the checksums, if they are on. */
+void steps_add_checksums(struct slot_thread *thread, uint64_t from, uint64_t to);
 /* Waits until the turns of all earlier ranges have ended. -ECANCELED: there was an error. */
 int steps_await_turn(struct slot_thread *thread);
 void steps_end_turn(struct slot_thread *thread);

@@ -153,7 +153,7 @@ static int save_range(struct slot_thread *thread)
 	if (!ret && is_kept(transfer))
 		return keep_range(thread);
 	if (!ret) {
-		steps_add_checksums(thread);
+		steps_add_checksums(thread, 0, thread->range.size);
 		ret = write_in_turn(thread);
 	}
 	if (!ret && !transfer->io.in_order)
@@ -261,9 +261,9 @@ static int begin_save(struct transfer *transfer)
 {
 	struct content_job *job = transfer->job;
 	uint64_t length = htole64(transfer->size);
-	int ret = image_io_begin_save(&transfer->io, job->image_fd, job->streamed,
-				      transfer->plan->settings->skip_zeros,
-				      IMAGE_HEADER_SIZE + transfer->size, transfer->plan->trial);
+	int ret = image_io_begin_save(
+		&transfer->io, job->image_fd, job->streamed, transfer->plan->settings->skip_zeros,
+		IMAGE_HEADER_SIZE + transfer->size, transfer->plan->num_transfers);
 
 	job->has_checksums = false;
 	memcpy(transfer->before, &length, IMAGE_HEADER_SIZE);
@@ -334,7 +334,6 @@ static void tear_down(struct transfer *transfer)
 	for (unsigned int i = 0; transfer->threads && i < transfer->slots.count; i++) {
 		(void)pthread_cond_destroy(&transfer->threads[i].turn);
 		ranges_free_pieces(&transfer->threads[i].range);
-		free(transfer->threads[i].nearby);
 	}
 	free(transfer->threads);
 	transfer->threads = NULL;

@@ -10,7 +10,6 @@
 
 #include "content/content.h"
 #include "content/transfer_error.h"
-#include "storage/trial.h"
 
 /* What the transfers of a run share. */
 struct transfer_plan {
@@ -18,8 +17,6 @@ struct transfer_plan {
 	bool save;
 	const struct content_settings *settings;
 	struct transfer_error *error;
-	/* Finds the faster way to write a file, or to read one. */
-	struct trial *trial;
 	/* The transfers that share the processors. */
 	size_t num_transfers;
 };

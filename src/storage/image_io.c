@@ -84,7 +84,7 @@ static bool wants_order(int fd, uint64_t size)
 }
 
 int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_zeros, uint64_t size,
-			struct trial *trial)
+			size_t num_images)
 {
 	init(io, fd, streamed || wants_order(fd, size), size);
 	io->skip_zeros = skip_zeros;
@@ -95,7 +95,7 @@ int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_ze
 	/* There, fallocate() fills the file with zeros, and there is no page cache to bypass. */
 	io->in_memory = tmpfs_has_file(fd);
 	if (io->in_memory) {
-		tmpfs_init(&io->tmpfs, fd, trial);
+		tmpfs_init(&io->tmpfs, fd, num_images);
 		return 0;
 	}
 	io->reserved = fallocate(fd, 0, 0, (off_t)size) == 0;
@@ -228,7 +228,7 @@ int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t siz
 
 bool image_io_copies(const struct image_io *io)
 {
-	return !io->in_order && !io->direct;
+	return !io->in_order && !__atomic_load_n(&io->direct, __ATOMIC_ACQUIRE);
 }
 
 /* Bytes of the file that are no hole. */
@@ -300,6 +300,7 @@ int image_io_read(struct image_io *io, char *memory, uint64_t offset, uint64_t s
 
 void image_io_done(struct image_io *io)
 {
-	tmpfs_done(&io->tmpfs);
+	if (io->in_memory)
+		tmpfs_done(&io->tmpfs);
 	(void)pthread_mutex_destroy(&io->lock);
 }

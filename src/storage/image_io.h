@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "storage/tmpfs.h"
@@ -47,10 +48,10 @@ struct image_io {
 };
 
 /* For a new file of @size bytes at @fd, or a stream of that many bytes. Reserves the disk space, so
- * that no later write lacks it: -ENOSPC. Borrows @trial. Call image_io_done() even after an
- * error. Then @io->in_order says whether writes must come in order. */
+ * that no later write lacks it: -ENOSPC. @num_images files are written at the same time. Call
+ * image_io_done() even after an error. Then @io->in_order says whether writes must come in order. */
 int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_zeros, uint64_t size,
-			struct trial *trial);
+			size_t num_images);
 /* @memory is one range of the file, at @offset. The function changes only the padding up to the
  * next multiple of IMAGE_IO_ALIGNMENT. */
 int image_io_write(struct image_io *io, char *memory, uint64_t offset, uint64_t size);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Writes to a file of tmpfs from several threads, by pwrite() or through mappings, whichever a
- * trial finds to be the faster way. */
+/* Writes to a file of tmpfs from several threads: through mappings, or by pwrite() on few
+ * processors. */
 #ifndef AMDGPU_PLUGIN_STORAGE_TMPFS_H
 #define AMDGPU_PLUGIN_STORAGE_TMPFS_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "storage/trial.h"
 
 /* A part of the file that is mapped for all threads. */
 struct tmpfs_window {
@@ -24,13 +23,13 @@ struct tmpfs_window {
  * three. */
 #define TMPFS_WINDOWS 4
 
-/* All zero: no file of tmpfs. */
 struct tmpfs {
 	/* Borrowed. */
 	int fd;
-	struct trial *trial;
-	/* Mappings of the file work. */
-	bool can_map;
+	/* There are enough processors for mappings of the file, and they work. */
+	bool maps;
+	/* How many more threads may write. */
+	sem_t writers;
 	pthread_mutex_t lock;
 	/* Under the lock. */
 	struct tmpfs_window windows[TMPFS_WINDOWS];
@@ -38,14 +37,8 @@ struct tmpfs {
 
 bool tmpfs_has_file(int fd);
 
-/* For @num_images that are written at the same time. All images of a run share the trial: they are
- * in one directory, and a trial of each of them would take a large part of the time. Mappings help
- * only processors that have nothing else to do, so there is no trial if the process may use few
- * processors. */
-void tmpfs_init_trial(struct trial *trial, size_t num_images);
-
-/* Borrows @fd and @trial. */
-void tmpfs_init(struct tmpfs *tmpfs, int fd, struct trial *trial);
+/* Borrows @fd. @num_images are written at the same time. */
+void tmpfs_init(struct tmpfs *tmpfs, int fd, size_t num_images);
 void tmpfs_done(struct tmpfs *tmpfs);
 
 /* -ENOSPC, and never SIGBUS, if the file system is full. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tests contents in files of tmpfs, which are written in two ways. */
+/* Tests contents in files of tmpfs, which are written through mappings, or on few processors by
+ * pwrite(). */
 #include "drm_calls.h"
 
 #include "content_set.h"
@@ -18,13 +19,15 @@ static struct {
 	/* Mappings that have too few bytes for several ranges. */
 	atomic_uint small;
 	int populate_error;
-	/* The first thread that fills a mapping waits until the others have filled many, and
-	 * pwrite() is slow. */
+	/* The first thread that fills a mapping waits until the others have filled many. */
 	bool one_is_slow;
 	/* pwrite() takes a moment; threads in it now, and the most at once. */
 	bool writes_take_long;
 	atomic_uint writers;
 	atomic_uint most_writers;
+	/* Threads that fill mappings now, and the most at once. */
+	atomic_uint fillers;
+	atomic_uint most_fillers;
 } calls;
 
 /* The bytes of the mapping of an image that contains @address, 0: none. NULL: of any one. */
@@ -47,17 +50,21 @@ static size_t size_of_mapping(const void *address)
 
 /* With so many parts, the others have used each mapping that is there for something else. If they
  * cannot map the file, they write. */
-#define MANY_PARTS  48
+#define MANY_PARTS  560
 #define MANY_WRITES 40
-/* So slow that the mappings win the trial. */
-#define SLOW_US 100000
-/* So long that other threads come to pwrite() meanwhile. */
+/* So long that other threads come meanwhile. */
 #define LONG_US 2000
 
 static void wait_for_others(void)
 {
 	while (calls.populated < MANY_PARTS && calls.written < MANY_WRITES)
 		(void)sched_yield();
+}
+
+static void note_most(atomic_uint *most, unsigned int now)
+{
+	if (now > *most)
+		*most = now;
 }
 
 int madvise(void *memory, size_t size, int advice)
@@ -68,26 +75,24 @@ int madvise(void *memory, size_t size, int advice)
 	if (advice != POPULATE_WRITE)
 		return (int)system_call(SYS_madvise, memory, size, advice);
 	first = !calls.populated++;
+	note_most(&calls.most_fillers, ++calls.fillers);
 	calls.small += size_of_mapping(memory) < 4 * MIB;
+	if (calls.writes_take_long)
+		(void)usleep(LONG_US);
 	errno = calls.populate_error;
-	if (calls.populate_error)
-		return -1;
-	ret = (int)system_call(SYS_madvise, memory, size, advice);
+	ret = errno ? -1 : (int)system_call(SYS_madvise, memory, size, advice);
 	if (first && calls.one_is_slow)
 		wait_for_others();
+	calls.fillers--;
 	return ret;
 }
 
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
-	unsigned int writers = ++calls.writers;
 	ssize_t ret;
 
-	if (writers > calls.most_writers)
-		calls.most_writers = writers;
+	note_most(&calls.most_writers, ++calls.writers);
 	calls.written++;
-	if (calls.one_is_slow)
-		(void)usleep(SLOW_US);
 	if (calls.writes_take_long)
 		(void)usleep(LONG_US);
 	ret = system_call(SYS_pwrite64, fd, bytes, size, offset);
@@ -102,7 +107,6 @@ static int begin(void **state)
 	return drm_calls_begin(state);
 }
 
-/* More ranges than a trial has. */
 static const uint64_t many_ranges[] = { 5 * MIB, PAGE, 12 * MIB + PAGE, 3 * PAGE, 0 };
 
 /* Saves a new set of BOs, and counts the calls of that only. */
@@ -119,12 +123,27 @@ static struct set *save_set(const uint64_t *sizes, bool one_is_slow)
 
 #define TEST(name) TEST_WITH(name, begin, drm_calls_end)
 
-TEST(both_ways_are_tried)
+TEST(many_processors_write_to_mappings)
 {
 	_cleanup_set_ struct set *set = save_set(many_ranges, false);
 
 	assert_true(calls.populated >= 16);
-	assert_true(calls.written >= 16);
+	assert_int_equal(calls.written, 0);
+	assert_true(image_is_filled(set));
+}
+
+/* More threads would only wait for the kernel's lock of the file. */
+TEST(at_most_six_threads_fill_mappings)
+{
+	_cleanup_set_ struct set *set = make_set(many_ranges);
+	struct content_settings large = settings;
+
+	fill(set);
+	large.staging_bytes = 8 * MIB;
+	processors = 16;
+	calls.writes_take_long = true;
+	assert_int_equal(content_save(&set->job, 1, &large), 0);
+	assert_in_range(calls.most_fillers, 2, 6);
 	assert_true(image_is_filled(set));
 }
 
@@ -185,9 +204,10 @@ TEST(an_unknown_number_of_processors_is_a_large_one)
 	processors = 0;
 	set = save_set(many_ranges, false);
 	assert_true(calls.populated >= 16);
+	assert_int_equal(calls.written, 0);
 }
 
-/* Eight ranges of 248 KiB, and a trial tries pwrite() in its first eight. */
+/* Eight ranges of 248 KiB. */
 static const uint64_t eight_ranges[] = { 1984 << 10, 0 };
 
 /* Saves two images at the same time with @count processors, and returns how many ranges were
@@ -209,9 +229,9 @@ static unsigned int save_two_images(unsigned int count)
 	return calls.populated;
 }
 
-TEST(images_share_a_trial)
+TEST(images_share_the_processors)
 {
-	assert_int_equal(save_two_images(8), 8);
+	assert_int_equal(save_two_images(8), 16);
 	assert_int_equal(save_two_images(7), 0);
 }
 
@@ -227,13 +247,10 @@ TEST(threads_share_mappings)
 
 TEST(a_slow_thread_keeps_its_mapping)
 {
-	static const uint64_t sizes[] = { 80 * MIB, 0 };
+	static const uint64_t sizes[] = { 160 * MIB, 0 };
 	_cleanup_set_ struct set *set = save_set(sizes, true);
 
-	/* The trial may choose pwrite() in spite of that. Then no thread needed the mapping of the
-	 * slow one, and this test proves nothing. */
-	if (calls.populated < MANY_PARTS)
-		print_message("pwrite() was faster\n");
+	assert_true(calls.populated >= MANY_PARTS);
 	assert_true(image_is_filled(set));
 }
 
