@@ -114,7 +114,10 @@ static int transfer(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u6
 			continue;
 		}
 		ret = env->read(env->arg, va, run->bounce, count * bytes);
-		for (i = 0; ret == 0 && i < count; i++)
+		/* whole registers of neighbouring lanes lie side by side, too */
+		if (ret == 0 && bytes == 4)
+			memcpy(sim_gcn_lane(run, inst->dst, 0, lane), run->bounce, 4 * count);
+		for (i = 0; ret == 0 && bytes != 4 && i < count; i++)
 			sim_gcn_spread(run, inst, inst->dst, lane + i, run->bounce + i * bytes,
 				       bytes);
 	}
