@@ -4,7 +4,8 @@
 
 inside() { podman exec box "$@"; }
 
-# Starts the container. Its file system is a copy of the guest's without the plugin, and its first process reaps ended jobs.
+# Starts the container. Its file system is an overlay over the guest's, from which the plugin was removed, and its first
+# process reaps ended jobs.
 privileged_box() {
 	job_log
 	mkdir log/images
@@ -51,6 +52,27 @@ scenario_container_privileged() { # long
 	[ ! -e /usr/lib/criu/amdgpu_plugin.so ] || fail "the host has the plugin, too"
 	box_dump
 	box_restore
+	finish
+	/opt/vm/guest/install-package
+}
+
+# The image has one GPU of eight. All eight are in the container's /dev, and the task hides the others in its own cgroup.
+scenario_container_privileged_gpu_of_8() { # long
+	local any_minor=1
+
+	machine one
+	privileged_box
+	inside /opt/vm/guest/install-package
+	box_job
+	box_dump
+	podman rm -f -t 0 box
+	machine eight-other
+	podman run -d --name box --privileged --init -v "$work/log:/log" --rootfs /:O sleep inf
+	inside /opt/vm/guest/install-package
+	box_restore
+	sees_gpus 1
+	has_line log/images/restore.log "a program in the task's cgroup hides "
+	no_program
 	finish
 	/opt/vm/guest/install-package
 }
