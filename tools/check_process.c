@@ -17,8 +17,9 @@
 #include "survey.h"
 #include "text.h"
 
-/* The storage that the estimate of the time assumes. */
-#define BYTES_PER_SECOND (1ULL << 30)
+/* The storage and the copy engines that the estimate of the time assumes, in GiB/s. */
+#define STORAGE_SPEED 1
+#define COPY_SPEED    20
 
 static int read_pid(const char *text, pid_t *ret_pid)
 {
@@ -126,11 +127,14 @@ static void print(struct check *check, const struct survey *survey)
 
 static void print_estimate(const struct check *check)
 {
-	double seconds = (double)check->contents / BYTES_PER_SECOND;
+	double gib = (double)check->contents / (1ULL << 30);
 	char size[16], text[512];
 
-	printf("contents: about %s, which take %.1f s if the storage takes 1 GiB/s\n",
-	       text_size(check->contents, size), seconds);
+	printf("contents: about %s, which take %.1f s if the storage takes %d GiB/s\n",
+	       text_size(check->contents, size), gib / STORAGE_SPEED, STORAGE_SPEED);
+	printf("pause of a job that runs on: as long, or %.2f s with dump-memory for all contents if"
+	       " the GPUs copy %d GiB/s\n",
+	       gib / COPY_SPEED, COPY_SPEED);
 	printf("only the dump can tell whether\n");
 	for (size_t i = 0; foresee_name_late(i, text, sizeof(text)); i++)
 		printf("  %s\n", text);

@@ -256,6 +256,7 @@ checks_process() {
 	checked "$work/tree" "a process" 0 "^process $holder (hold): has /dev/kfd open" "$holder"
 	checked "$work/tree" "its GPU" 0 "^  0x07cd   renderD128      3.0 GiB          0 B        0" "$holder"
 	checked "$work/tree" "its queues" 0 "^  queue 4: SDMA on GPU 0x07cd" "$holder"
+	checked "$work/tree" "the estimate of the pause" 0 "^pause of a job that runs on: as long, or 0.15 s with dump-memory" "$holder"
 	checked "$work/tree" "the estimate" 0 "^contents: about 3.0 GiB, which take 3.0 s if the storage takes 1 GiB/s" "$holder"
 	checked "$work/tree" "what only the dump tells" 0 "^  a BO has flags that this plugin does not know" "$holder"
 	has_not "what shows before the dump" "^  a process has several KFD contexts"
