@@ -34,7 +34,6 @@ scenario_container_containerd_gpu_5_of_8() { # long
 scenario_container_containerd_pod() { # long
 	local pod container
 
-	[[ $(containerd --version) != *' 1.'* ]] || skip "containerd 1 does not answer CheckpointContainer"
 	machine one
 	pod_daemon
 	pod one localhost:5000/gpu:1 /dev/dri/renderD128
