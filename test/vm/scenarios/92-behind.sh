@@ -57,6 +57,42 @@ scenario_behind() {
 	finish
 }
 
+# A second dump begins and ends while the first is still written. The images of each are those of its own moment.
+scenario_behind_twice() {
+	! with_kernel '6.1.*' || skip "Linux 6.1 waits for a frozen disk even to open a link there that leads elsewhere"
+	machine one
+	behind_logs
+	start_client
+	post_dump "fsfreeze -f /scratch"
+	trap 'fsfreeze -u /scratch || true' EXIT
+	start_behind img
+	wait_line $logs/dump.log "Writing stats"
+	runs
+	dump $logs/second "$pid" --leave-running
+	alive "$criu" || fail "the first dump has ended before all is written"
+	runs
+	verify
+	fsfreeze -u /scratch
+	trap - EXIT
+	gone "$criu"
+	[ "$(cat $logs/status)" = 0 ] || fail "dump failed: $(errors $logs/dump.log)"
+	no_violation
+	kill -9 "$pid"
+	gone "$pid"
+	nothing_left
+	restore $logs/second
+	runs
+	verify
+	kill -9 "$pid"
+	gone "$pid"
+	nothing_left
+	restore img
+	runs
+	verify
+	no_violation
+	finish
+}
+
 # The images take nothing more when CRIU has written its own.
 scenario_behind_fails() {
 	machine one
