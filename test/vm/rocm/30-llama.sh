@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Stock llama.cpp 0.7.0 on stock HIP 6.4.3, with a model of tools/make-model.c. At temperature 0 its text is always the same,
+# and each word depends on all words before it. So a lost or wrong byte of the model or of the context changes the text.
+
+words=100 # of a whole text; the prompt is the first one
+
+# start_llama TYPE TEXT: llama.cpp writes to TEXT. It reads the prompt token by token, because that needs the simplest kernels.
+start_llama() {
+	/opt/vm/bin/make-model "$1" model.gguf
+	rocm_before
+	GGML_CUDA_DISABLE_GRAPHS=1 start "$2.log" bash -c 'exec llama-completion "$@" > "$0"' "$2" -m model.gguf -ngl 99 \
+		-fa off -fit off -c 256 -ub 1 -t 1 --no-warmup --temp 0 -no-cnv -n $((words - 1)) -p a
+	until_true exists "$2"
+}
+exists() { [ -e "$1" ]; }
+
+# writes TEXT COUNT: TEXT has so many words.
+writes() { until_true unless_dead has_words "$@" || fail "$1 has $(wc -w < "$1") words: $(tail -n 1 "$1.log.err")"; }
+has_words() { [ "$(wc -w < "$1")" -ge "$2" ]; }
+unless_dead() {
+	"$@" && return 0
+	no_violation
+	alive "$pid" || fail "llama.cpp ended: $(tail -qn 1 ./*.err)"
+	return 1
+}
+
+# ends TEXT: llama.cpp writes the whole text, and ends.
+ends() {
+	gone "$pid"
+	no_violation
+	[ "$(wc -w < "$1")" = $words ] || fail "$1 has $(wc -w < "$1") words: $(tail -n 1 "$1.log.err")"
+}
+
+same_text() { cmp -s "$1" "$2" || fail "$1 is \"$(< "$1")\", $2 is \"$(< "$2")\""; } # TEXT TEXT
+
+# The text of a run without interruption, in the file "whole".
+write_whole() { # TYPE
+	start_llama "$1" whole
+	ends whole
+	has_varied_text whole
+}
+has_varied_text() { [ "$(tr ' ' '\n' < "$1" | sort -u | wc -l)" -gt $((words / 2)) ] || fail "the text repeats itself: $(< "$1")"; }
+
+now() { echo "${EPOCHREALTIME/./}"; } # in microseconds
+
+# Stopped at its eighth word, killed, restored.
+scenario_rocm_llama() { # long
+	local cold back
+	machine one
+	write_whole f16
+	cold=$(now)
+	start_llama f16 text
+	writes text 2
+	cold=$(($(now) - cold))
+	writes text 8
+	dump img "$pid"
+	gone "$pid"
+	nothing_left
+	before=$(wc -w < text)
+	[ "$before" -lt $words ] || fail "the text was complete before the dump"
+	back=$(now)
+	restore img
+	writes text $((before + 1))
+	back=$(($(now) - back))
+	ends text
+	same_text whole text
+	echo "a word $((cold / 1000)) ms after the start, $((back / 1000)) ms after the restore" > seen.txt
+}
