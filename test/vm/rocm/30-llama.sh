@@ -67,3 +67,57 @@ scenario_rocm_llama() { # long
 	same_text whole text
 	echo "a word $((cold / 1000)) ms after the start, $((back / 1000)) ms after the restore" > seen.txt
 }
+
+scenario_rocm_llama_quantised() { # long
+	machine one
+	write_whole q8_0
+	start_llama q8_0 text
+	writes text 8
+	dump img "$pid"
+	gone "$pid"
+	nothing_left
+	restore img
+	ends text
+	same_text whole text
+}
+
+# On another GPU, with another gpu_id.
+scenario_rocm_llama_move() { # long
+	machine one
+	write_whole f16
+	start_llama f16 text
+	writes text 8
+	dump img "$pid"
+	gone "$pid"
+	nothing_left
+	machine one-other
+	restore img
+	ends text
+	same_text whole text
+}
+
+# The job runs on after the dump, and so does its copy when the job has ended. A copy needs the files as they were.
+scenario_rocm_llama_leave_running() { # long
+	machine one
+	start_llama f16 text
+	writes text 8
+	keep_files
+	dump img "$pid" --leave-running --action-script "$work/keep-files"
+	ends text
+	cp text whole
+	has_varied_text whole
+	nothing_left
+	put_files
+	restore img
+	ends text
+	same_text whole text
+}
+
+# Writes the action script that keeps the files of llama.cpp as they are at the dump.
+keep_files() {
+	mkdir kept
+	printf '#!/bin/sh\n[ "$CRTOOLS_SCRIPT_ACTION" != post-dump ] || cp %s/text %s/text.log.err %s/kept\n' \
+		"$work" "$work" "$work" > keep-files
+	chmod +x keep-files
+}
+put_files() { cat kept/text > text && cat kept/text.log.err > text.log.err; }
