@@ -111,3 +111,23 @@ scenario_ranks_in_one_cgroup() {
 	other_gpus
 	ranks_finish
 }
+
+# The second rank sees no GPU. Then it sees that of the first, where a queue of the first has the same number.
+scenario_ranks_without_gpu() {
+	local ranks before any_minor=1
+
+	machine eight
+	rank_groups 2 5
+	start_ranks 2 "$to_own_cgroup"
+	other_gpus
+	ranks_dumped img "$pid"
+	rank_groups 2 -
+	restore_fails "needed: 1 more, in this machine, in the device cgroup"
+	rank_groups 2 2
+	restore_fails "SDMA queue with the same number on that GPU, such as .* another process of this restore"
+	has_line img/restore.log "replaces saved GPU .* and, in another process, saved GPU .*: both share its memory and its speed"
+	rank_groups 2 5
+	restore img
+	ranks_run
+	ranks_finish
+}
