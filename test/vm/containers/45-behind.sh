@@ -41,7 +41,8 @@ behind() {
 	gone "$runtime"
 	[ "$(cat status)" = 0 ] || fail "the checkpoint failed: $(errors "$dump_log")"
 	compgen -G "$images/amdgpu-kfd-*.img" > /dev/null || fail "the runtime has not waited for the state image"
-	rm "$statistics" /etc/criu/amdgpu_plugin.conf
+	# runc leaves the FIFO. podman removes CRIU's statistics after a checkpoint.
+	rm -f "$statistics" /etc/criu/amdgpu_plugin.conf
 	unchanged
 }
 
@@ -57,4 +58,32 @@ scenario_container_runc_behind() { # long
 	runc_restore
 	returned runc job
 	finish
+}
+
+dump_log_of_podman() { podman_log dump; }
+
+# podman_behind RUNTIME
+podman_behind() {
+	local userdata
+
+	[ "$1" != crun ] || crun_checkpoints
+	machine one
+	podman_job "$1"
+	userdata=$(echo /scratch/podman/overlay-containers/*/userdata)
+	behind "$userdata/checkpoint" "$userdata/stats-dump" dump_log_of_podman \
+		podman container checkpoint --leave-running job
+	finish
+	nothing_left
+	podman wait job
+	podman container restore job
+	returned podman job
+	finish
+}
+
+scenario_container_podman_behind() { # long
+	podman_behind crun
+}
+
+scenario_container_podman_runc_behind() { # long
+	podman_behind runc
 }
