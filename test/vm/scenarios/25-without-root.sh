@@ -62,3 +62,29 @@ scenario_without_root_hidden_gpus() {
 	sees_gpus 1
 	finish
 }
+
+# CRIU has no capability. Then the user may not open KFD's node, or the node of the GPU.
+scenario_without_root_fails() {
+	machine eight 0,1,2,3,4,6,7
+	as_user
+	start_client
+	criu-amdgpu() { $user /usr/bin/criu-amdgpu "$@"; }
+	tool 1 "cannot checkpoint: the kernel requires CAP_CHECKPOINT_RESTORE .*; run CRIU there, as root or with this capability" check "$pid"
+	with_capability= try_dump img "$pid" 2> criu.txt && fail "the dump succeeded" || true
+	has_line criu.txt "CAP_CHECKPOINT_RESTORE"
+	runs
+	verify
+	dump img "$pid"
+	gone "$pid"
+	nothing_left
+	chmod 0600 /dev/kfd
+	restore_fails "/dev/kfd: cannot open; run this as root, or as a member of the node's group"
+	chmod 0660 /dev/kfd
+	chmod 0600 /dev/dri/renderD133
+	restore_fails "with a render node that the task can open (cannot open: renderD133)"
+	chmod 0660 /dev/dri/renderD133
+	restore img
+	runs
+	verify
+	finish
+}
