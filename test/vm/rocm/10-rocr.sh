@@ -59,6 +59,31 @@ scenario_rocm_move_eight() { # long
 	finish
 }
 
+# Each process of a job has another variable, and KFD shows all GPUs to each.
+scenario_rocm_visible_devices() { # long
+	local ranks before any_minor=1 program=rocr_client
+
+	machine eight
+	start_ranks 2 'export ROCR_VISIBLE_DEVICES=$((rank + 2))'
+	each_rank sees_gpus 8
+	ranks_dumped img1 "$pid"
+	restore img1
+	ranks_run
+	ranks_dumped img2 "$pid"
+	machine eight-other
+	restore img2
+	ranks_run
+	ranks_finish
+}
+
+scenario_rocm_without_root() { # long
+	machine eight
+	as_user
+	ROCR_VISIBLE_DEVICES=5 start_rocr
+	come_back
+	finish
+}
+
 # The second number of ROCr's library: 5 (5.2.3), 13 (6.1.2) or 15 (6.4.3).
 rocr_interface() { readlink /usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1 | cut -d . -f 4; }
 
