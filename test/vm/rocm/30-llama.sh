@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Stock llama.cpp 0.7.0 on stock HIP 6.4.3, with a model of tools/make-model.c. At temperature 0 its text is always the same,
-# and each word depends on all words before it. So a lost or wrong byte of the model or of the context changes the text.
+# and each word depends on all words before it. So the text shows whether parts of the model or of the context are lost.
 
 words=100 # of a whole text; the prompt is the first one
 
@@ -10,7 +10,7 @@ start_llama() {
 	/opt/vm/bin/make-model "$1" model.gguf
 	rocm_before
 	GGML_CUDA_DISABLE_GRAPHS=1 start "$2.log" bash -c 'exec llama-completion "$@" > "$0"' "$2" -m model.gguf -ngl 99 \
-		-fa off -fit off -c 256 -ub 1 -t 1 --no-warmup --temp 0 -no-cnv -n $((words - 1)) -p a
+		-fa off -fit off -c 4096 -ub 1 -t 1 --no-warmup --temp 0 -no-cnv -n $((words - 1)) -p a
 	until_true exists "$2"
 }
 exists() { [ -e "$1" ]; }
@@ -42,23 +42,29 @@ write_whole() { # TYPE
 }
 has_varied_text() { [ "$(tr ' ' '\n' < "$1" | sort -u | wc -l)" -gt $((words / 2)) ] || fail "the text repeats itself: $(< "$1")"; }
 
+# Dumps and kills llama.cpp in the middle of its text.
+stop_in_text() { # [ARG...]
+	writes text 8
+	dump img "$pid" "$@"
+	gone "$pid"
+	nothing_left
+	in_text text
+}
+in_text() { ! has_words "$1" $words || fail "the text was complete before the dump"; }
+
 now() { echo "${EPOCHREALTIME/./}"; } # in microseconds
 
-# Stopped at its eighth word, killed, restored.
+# Killed after about eight words, and restored.
 scenario_rocm_llama() { # long
-	local cold back
+	local cold back before
 	machine one
 	write_whole f16
 	cold=$(now)
 	start_llama f16 text
 	writes text 2
 	cold=$(($(now) - cold))
-	writes text 8
-	dump img "$pid"
-	gone "$pid"
-	nothing_left
+	stop_in_text
 	before=$(wc -w < text)
-	[ "$before" -lt $words ] || fail "the text was complete before the dump"
 	back=$(now)
 	restore img
 	writes text $((before + 1))
@@ -72,10 +78,7 @@ scenario_rocm_llama_quantised() { # long
 	machine one
 	write_whole q8_0
 	start_llama q8_0 text
-	writes text 8
-	dump img "$pid"
-	gone "$pid"
-	nothing_left
+	stop_in_text
 	restore img
 	ends text
 	same_text whole text
@@ -86,10 +89,7 @@ scenario_rocm_llama_move() { # long
 	machine one
 	write_whole f16
 	start_llama f16 text
-	writes text 8
-	dump img "$pid"
-	gone "$pid"
-	nothing_left
+	stop_in_text
 	machine one-other
 	restore img
 	ends text
@@ -103,6 +103,7 @@ scenario_rocm_llama_leave_running() { # long
 	writes text 8
 	keep_files
 	dump img "$pid" --leave-running --action-script "$work/keep-files"
+	in_text kept/text
 	ends text
 	cp text whole
 	has_varied_text whole
@@ -121,3 +122,43 @@ keep_files() {
 	chmod +x keep-files
 }
 put_files() { cat kept/text > text && cat kept/text.log.err > text.log.err; }
+
+# A page of the context is lost: with checksums the restore is refused, without them the text is another one.
+scenario_rocm_llama_context() { # long
+	machine one
+	start_llama f16 text
+	keep_files
+	stop_in_text --action-script "$work/keep-files"
+	image=$(echo img/amdgpu-pages-*)
+	restore img
+	ends text
+	cp text whole
+	find_context
+	put_files
+	dd if=/dev/zero of="$image" bs=4096 seek="$context" oflag=seek_bytes count=1 conv=notrunc status=none
+	! try_restore img || fail "a restore without a page of the context"
+	plugin_error img/restore.log "cannot load BO .*checksum mismatch"
+	nothing_left
+	AMDGPU_CHECKSUM=0 restore img
+	ends text
+	! cmp -s whole text || fail "the text is the same without a page of the context"
+}
+
+# Sets $context to the place of the keys and values in $image. They are so large, 4096 tokens with 128 halves in 2 layers,
+# that they have a BO of their own. The tool tells place and size of a BO that has another byte.
+find_context() {
+	local at=8 said good # behind the header
+
+	while [ $at -lt "$(stat -c %s "$image")" ]; do
+		good=$(dd if="$image" bs=1 skip=$at count=1 status=none | od -An -tu1)
+		flip $((good ^ 255))
+		said=$(criu-amdgpu verify img 2>&1) && fail "the tool sees no difference at $at"
+		flip "$good"
+		[[ $said =~ ([0-9]+)\ bytes,\ at\ offset\ ([0-9]+) ]] || fail "the tool says: $said"
+		context=${BASH_REMATCH[2]}
+		[ "${BASH_REMATCH[1]}" != $((4096 * 128 * 2 * 2 * 2)) ] || return 0
+		at=$((BASH_REMATCH[2] + BASH_REMATCH[1]))
+	done
+	fail "no BO has the size of the context"
+}
+flip() { printf "\\x$(printf %x "$1")" | dd of="$image" bs=1 seek="$at" conv=notrunc status=none; } # BYTE

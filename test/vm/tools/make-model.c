@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAYERS = 2, WIDTH = 128, HEADS = 2, INNER = 256, CONTEXT = 512 };
+enum { LAYERS = 2, WIDTH = 128, HEADS = 2, INNER = 256, CONTEXT = 4096 };
 /* Tokens: unknown, begin, end, the 256 bytes, and the words. */
 enum { FIRST_BYTE = 3, FIRST_WORD = FIRST_BYTE + 256, TOKENS = 512 };
 enum { ALIGNMENT = 32, BLOCK = 32 };
