@@ -35,7 +35,7 @@ scenario_without_root() { # on each kernel
 	finish
 }
 
-scenario_without_root_two_gpus() {
+scenario_without_root_two_gpus() { # long
 	machine eight
 	as_user
 	start_client --tree 2 --gpus 2,5

@@ -97,7 +97,7 @@ scenario_ranks() {
 }
 
 # The new job is one cgroup with two GPUs for all ranks. Each rank gets one of them and hides the other.
-scenario_ranks_in_one_cgroup() {
+scenario_ranks_in_one_cgroup() { # long
 	local ranks before any_minor=1
 
 	machine eight
@@ -113,7 +113,7 @@ scenario_ranks_in_one_cgroup() {
 }
 
 # The second rank sees no GPU. Then it sees that of the first, where a queue of the first has the same number.
-scenario_ranks_without_gpu() {
+scenario_ranks_without_gpu() { # long
 	local ranks before any_minor=1
 
 	machine eight

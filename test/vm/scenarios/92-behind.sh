@@ -25,9 +25,9 @@ start_behind() {
 	pid=$job
 }
 
-# The images are frozen when CRIU has written its own. The job runs, changes its buffers, and verifies them. It comes back
-# as it was when it stood still.
-scenario_behind() {
+# A job, and a dump to img that cannot be written to its end before written_behind: the disk is frozen when CRIU has
+# written its own images. The job runs again.
+dump_to_frozen_disk() {
 	! with_kernel '6.1.*' || skip "Linux 6.1 waits for a frozen disk even to open a link there that leads elsewhere"
 	machine one
 	behind_logs
@@ -37,13 +37,22 @@ scenario_behind() {
 	start_behind img
 	wait_line $logs/dump.log "Writing stats"
 	runs
-	verify
-	! compgen -G 'img/amdgpu-kfd-*.img' > /dev/null || fail "a state image before all contents"
+}
+
+written_behind() {
 	alive "$criu" || fail "CRIU has ended before all is written"
 	fsfreeze -u /scratch
 	trap - EXIT
 	gone "$criu"
 	[ "$(cat $logs/status)" = 0 ] || fail "dump failed: $(errors $logs/dump.log)"
+}
+
+# The job runs, changes its buffers, and verifies them. It comes back as it was when it stood still.
+scenario_behind() {
+	dump_to_frozen_disk
+	verify
+	! compgen -G 'img/amdgpu-kfd-*.img' > /dev/null || fail "a state image before all contents"
+	written_behind
 	has_line $logs/dump.log 'amdgpu_plugin: dump: .*queues stopped for .* to copy'
 	no_violation
 	verify
@@ -59,23 +68,11 @@ scenario_behind() {
 
 # A second dump begins and ends while the first is still written. The images of each are those of its own moment.
 scenario_behind_twice() {
-	! with_kernel '6.1.*' || skip "Linux 6.1 waits for a frozen disk even to open a link there that leads elsewhere"
-	machine one
-	behind_logs
-	start_client
-	post_dump "fsfreeze -f /scratch"
-	trap 'fsfreeze -u /scratch || true' EXIT
-	start_behind img
-	wait_line $logs/dump.log "Writing stats"
-	runs
+	dump_to_frozen_disk
 	dump $logs/second "$pid" --leave-running
-	alive "$criu" || fail "the first dump has ended before all is written"
 	runs
 	verify
-	fsfreeze -u /scratch
-	trap - EXIT
-	gone "$criu"
-	[ "$(cat $logs/status)" = 0 ] || fail "dump failed: $(errors $logs/dump.log)"
+	written_behind
 	no_violation
 	kill -9 "$pid"
 	gone "$pid"
