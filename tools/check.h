@@ -50,11 +50,12 @@ int check_find_process(struct check *check, struct pid_list *ret_tree);
 /* Examines them. @ret_has_gpu: whether one uses a GPU. */
 int check_process(struct check *check, const struct pid_list *tree, bool *ret_has_gpu);
 
-/* check_rights.c: what CRIU may do if the user of this program starts it. Whether the capabilities
- * of its file are enough for KFD; whether it can attach to a job; and a warning of a process that
- * it cannot restore. */
+/* check_rights.c: the rights of a CRIU that the user of this program starts. */
+/* Whether the capabilities of CRIU's file are enough for KFD. */
 bool check_may_checkpoint(void);
+/* Refuses if Yama forbids CRIU to attach to a job. */
 void check_attach(struct check *check);
+/* Warns of a process that CRIU cannot restore. */
 void check_rights(const struct pid_list *tree);
 
 /* check_room.c: the directory for a dump. */
