@@ -44,7 +44,7 @@ struct smoke {
 	unsigned int passed, failed;
 };
 
-static void judge(struct smoke *smoke, int ret, const char *what)
+static void check(struct smoke *smoke, int ret, const char *what)
 {
 	if (ret >= 0) {
 		smoke->passed++;
@@ -233,25 +233,25 @@ static void remove_images(const struct smoke *smoke)
 
 static void move_everything(struct smoke *smoke)
 {
-	judge(smoke, save(smoke, "reference", false), "saved by the reference");
-	judge(smoke, save(smoke, "ours", true), "saved by the plugin");
-	judge(smoke, compare_images(smoke, "reference", "ours"), "the two images are the same");
-	judge(smoke, stream(smoke, "streamed", true), "streamed by the plugin");
-	judge(smoke, compare_images(smoke, "reference", "streamed"), "the stream is the same");
-	judge(smoke, load(smoke, "ours", true), "loaded by the plugin, every byte");
-	judge(smoke, load(smoke, "reference", false), "loaded by the reference, every byte");
-	judge(smoke, stream(smoke, "reference", false), "loaded from a stream, every byte");
+	check(smoke, save(smoke, "reference", false), "saved by the reference");
+	check(smoke, save(smoke, "ours", true), "saved by the plugin");
+	check(smoke, compare_images(smoke, "reference", "ours"), "the two images are the same");
+	check(smoke, stream(smoke, "streamed", true), "streamed by the plugin");
+	check(smoke, compare_images(smoke, "reference", "streamed"), "the stream is the same");
+	check(smoke, load(smoke, "ours", true), "loaded by the plugin, every byte");
+	check(smoke, load(smoke, "reference", false), "loaded by the reference, every byte");
+	check(smoke, stream(smoke, "reference", false), "loaded from a stream, every byte");
 	remove_images(smoke);
 }
 
 /* The complaints of the simulator at the end. */
-static void judge_simulator(struct smoke *smoke)
+static void check_simulator(struct smoke *smoke)
 {
 	char violations[4096] = "";
 
-	judge(smoke, simulator_write("process_exit", "1"), "the process's buffers are gone");
-	judge(smoke, simulator_read("violations", violations, sizeof(violations)), "violations");
-	judge(smoke, atoi(violations) ? -EIO : 0, "no rule of the driver was broken");
+	check(smoke, simulator_write("process_exit", "1"), "the process's buffers are gone");
+	check(smoke, simulator_read("violations", violations, sizeof(violations)), "violations");
+	check(smoke, atoi(violations) ? -EIO : 0, "no rule of the driver was broken");
 	if (atoi(violations))
 		printf("%s", violations);
 }
@@ -260,11 +260,11 @@ static void run_case(struct smoke *smoke, const char *words)
 {
 	int ret = subject_make(words, 0, &smoke->subject);
 
-	judge(smoke, ret, "buffers");
+	check(smoke, ret, "buffers");
 	if (!ret)
 		move_everything(smoke);
 	subject_done(&smoke->subject);
-	judge_simulator(smoke);
+	check_simulator(smoke);
 }
 
 /* In a process of its own, with its own simulator and address space. */
@@ -281,7 +281,7 @@ static void run_apart(struct smoke *smoke, const char *words)
 		_exit(0);
 	}
 	if (child < 0 || waitpid(child, &status, 0) < 0 || status)
-		judge(smoke, -ECHILD, "ended as a program should");
+		check(smoke, -ECHILD, "ended as a program should");
 }
 
 int smoke(const char *directory)

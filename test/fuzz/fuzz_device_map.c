@@ -19,7 +19,7 @@ static void read_machines(void)
 }
 
 /* Either each saved GPU has a present GPU of its own, or there is no map. */
-static void judge(const struct gpu_map *map)
+static void check(const struct gpu_map *map)
 {
 	for (size_t i = 0; i < saved.num_nodes; i++) {
 		promise(!saved.nodes[i].gpu_id == !map->local[i]);
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		ret = explain_map(&map);
 	promise(unit_count_errors() == (ret < 0));
 	if (!ret)
-		judge(&map);
+		check(&map);
 	map_done(&map);
 	map_tree_done(&tree);
 	free(options.device_map);

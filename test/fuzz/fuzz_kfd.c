@@ -46,7 +46,7 @@ static bool overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
 }
 
 /* The arguments of RESTORE are possible for each image. */
-static void judge_restored(void)
+static void check_restored(void)
 {
 	const struct kfd_criu_args *args = &kernel.restored;
 
@@ -63,7 +63,7 @@ static void judge_restored(void)
 	}
 }
 
-static void judge_bos(const CriuKfd *kfd)
+static void check_bos(const CriuKfd *kfd)
 {
 	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
 		const KfdBoEntry *a = kfd->bo_entries[i];
@@ -103,14 +103,14 @@ static void close_above(int lowest)
 		(void)close(fd);
 }
 
-static void judge_success(const uint8_t *bytes, size_t size, int fd)
+static void check_success(const uint8_t *bytes, size_t size, int fd)
 {
 	CriuKfd *kfd = criu_kfd__unpack(NULL, size, bytes);
 
 	promise(kfd);
 	if (kernel.processes[0].calls[KFD_RESTORE]) {
-		judge_restored();
-		judge_bos(kfd);
+		check_restored();
+		check_bos(kfd);
 	}
 	update_mappings(kfd);
 	criu_kfd__free_unpacked(kfd, NULL);
@@ -130,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	/* One failure, one line. */
 	promise(unit_count_errors() == (fd < 0));
 	if (fd >= 0)
-		judge_success(bytes, size, fd);
+		check_success(bytes, size, fd);
 	restore_leave(fd < 0 ? -1 : 0);
 	close_above(100);
 	promise(fake_gpu_end(NULL) == 0);

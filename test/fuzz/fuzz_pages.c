@@ -85,7 +85,7 @@ static int make_pipe(const struct pages *pages)
 	return pipes[0];
 }
 
-static void judge(const struct pages *pages)
+static void check(const struct pages *pages)
 {
 	uint64_t at = 8;
 
@@ -138,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	promise(unit_count_errors() == (ret < 0));
 	promise(ret < 0 || pages.size == 8 || (uint64_t)length >= pages.size);
 	if (!ret)
-		judge(&pages);
+		check(&pages);
 	for (size_t i = 0; i < pages.num_bos; i++)
 		(void)close(pages.bos[i].dmabuf_fd);
 	(void)close(pages.fd);
