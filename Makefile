@@ -92,7 +92,7 @@ check-kills:
 check-driver:
 	@test/vm/run
 
-# The same with jobs in containers of runc and podman; the first run builds roots with the runtimes.
+# All scenarios with container runtimes. The first run builds roots with them.
 check-containers:
 	@test/vm/run -C
 
