@@ -8,7 +8,7 @@
 #include "process.h"
 
 struct rules {
-	bool dumps_again; /* a failed dump is repeated */
+	bool dumps_again; /* a failed dump is repeated, if it has not ended CRIU */
 	bool may_leave_pages, may_leave_images;
 };
 

@@ -18,8 +18,6 @@
 static const char may_leave_pages[] = "poll_fence";
 /* A plugin that cannot start has written nothing, so the images of an older dump are whole. */
 static const char may_leave_images[] = "init";
-/* A dump that fails here ends CRIU, which asks for no result any more. */
-static const char ends_criu[] = "finish_dump";
 
 const char *const result_names[] = { "failed", "went on", "not met again" };
 
@@ -100,10 +98,9 @@ static void plan_work(const struct trial_setup *setup, const struct injection *i
 }
 
 /* A second dump would meet the second failure, too. */
-static bool dumps_again(const struct trial_setup *setup, const struct injection *injection)
+static bool dumps_again(const struct injection *injection)
 {
-	return injection->phase == DUMP && !injection->after &&
-	       !symbols_is_in(setup->symbols, &injection->place, ends_criu);
+	return injection->phase == DUMP && !injection->after;
 }
 
 /* Whether all injected calls have failed, or the host has ended in a way that explains why not. */
@@ -117,7 +114,7 @@ static bool attempt(const struct trial_setup *setup, const struct injection *inj
 		.directory = work->images.bytes,
 		.table = work->table.bytes,
 		.inject = work->inject.bytes,
-		.again = dumps_again(setup, injection),
+		.again = dumps_again(injection),
 	};
 	uint64_t wanted = injection->after ? 2 : 1;
 
@@ -167,7 +164,7 @@ static void check_trial(const struct trial_setup *setup, const struct injection 
 			const struct outcome *outcome, struct trial *trial)
 {
 	const struct rules rules = {
-		.dumps_again = dumps_again(setup, injection),
+		.dumps_again = dumps_again(injection),
 		.may_leave_pages =
 			symbols_is_in(setup->symbols, &injection->place, may_leave_pages),
 		.may_leave_images =
@@ -182,10 +179,10 @@ static void check_trial(const struct trial_setup *setup, const struct injection 
 }
 
 /* Checked as a run without a failure, because none was injected. */
-static void check_unmet(const struct trial_setup *setup, const struct injection *injection,
-			const struct outcome *outcome, struct trial *trial)
+static void check_unmet(const struct injection *injection, const struct outcome *outcome,
+			struct trial *trial)
 {
-	const struct rules rules = { .dumps_again = dumps_again(setup, injection) };
+	const struct rules rules = { .dumps_again = dumps_again(injection) };
 
 	add_log(trial, outcome);
 	(void)check_outcome(outcome, &rules, &trial->wrong);
@@ -219,7 +216,7 @@ void trial_run(const struct trial_setup *setup, const struct injection *injectio
 	if (met)
 		check_trial(setup, injection, &outcome, &trial);
 	else
-		check_unmet(setup, injection, &outcome, &trial);
+		check_unmet(injection, &outcome, &trial);
 	if (met && wrote_images(injection, &outcome))
 		restore_dump(setup, injection, work.images.bytes, &trial);
 	*ret_trial = trial;
