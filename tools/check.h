@@ -41,7 +41,7 @@ void check_machine_gpu(struct check *check, const struct topology_node *gpu);
 
 /* check_criu.c: CRIU, and whether it will load the plugin. */
 void check_criu(struct check *check);
-/* The path of CRIU's program. Returns false if there is none. */
+/* Finds the program criu in PATH. Returns false if PATH does not have it. */
 bool check_find_criu(char path[PATH_MAX]);
 
 /* check_process.c: the process of the request and its descendants. TOOL_TROUBLE: there is no such

@@ -46,7 +46,7 @@ int image_dir_expect_render(pid_t pid, uint32_t minor);
  * the previous dump. -ENOENT: it is not. */
 int image_dir_find_parent(void);
 /* The time when CRIU's core image of process @vpid was last written, in this dump or in an older
- * one. -ENOENT: there is none, or images are streamed. */
+ * one. -ENOENT: the process has no core image, or images are streamed. */
 int image_dir_task_time(pid_t vpid, struct timespec *ret_time);
 /* Removes the state images of this dump and of older ones, so that a failed dump does not look
  * complete. Quick, because the pages files stay. */

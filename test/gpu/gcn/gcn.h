@@ -204,7 +204,7 @@ struct sim_gcn_dispatch {
  * limits, or for features that are missing. */
 int sim_gcn_begin(struct sim_gcn_dispatch *dispatch, const struct sim_gcn_env *env);
 
-/* A decoded instruction. bytes is 0 where there is none. */
+/* An entry of the cache of decoded instructions. In an empty one, inst.bytes is 0. */
 struct sim_gcn_cached {
 	u64 pc;
 	struct sim_gcn_inst inst;
@@ -273,7 +273,8 @@ u64 sim_gcn_operand(const struct sim_gcn_wave *wave, const struct sim_gcn_inst *
 		    u32 lane);
 /* The lowest bit of a part, of enum sim_gcn_part. */
 u32 sim_gcn_part_shift(u32 part);
-/* The lane whose value @lane gets, or -1 if there is none or EXEC disables it. */
+/* The lane whose value @lane gets. Returns -1 if DPP names a lane outside the row or the wave,
+ * or a lane that EXEC disables. */
 s32 sim_gcn_dpp_source(const struct sim_gcn_inst *inst, u32 lane, u64 exec);
 
 u64 sim_gcn_pair(const struct sim_gcn_wave *wave, u32 sgpr);

@@ -73,7 +73,8 @@ static void take_part(struct sim_gcn_operands *o, const struct sim_gcn_inst *ins
 	o->lanes.src[i][0] = to;
 }
 
-/* The lane of the wave that DPP names for @lane, or -1 if there is none. */
+/* The lane of the wave that DPP names for @lane. Returns -1 if that is outside the row or the
+ * wave. */
 static s32 dpp_lane(u32 control, s32 lane)
 {
 	s32 row = lane & ~15, shift = (s32)control & 15, at;

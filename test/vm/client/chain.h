@@ -19,7 +19,7 @@ struct chain_options {
 	/* Rest after every batch, to leave the processor to others. */
 	unsigned int pace_us;
 	uint64_t key;
-	/* The engine counts it up in each batch. NULL if there is none. */
+	/* The engine counts it up in each batch. NULL: batches are not counted. */
 	uint64_t *counter;
 };
 
