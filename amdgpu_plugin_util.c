@@ -242,6 +242,23 @@ int read_short(int fd, char *text, size_t room, size_t *ret_length)
 	return 0;
 }
 
+int read_number_at(int directory, const char *name, uint64_t *ret_number)
+{
+	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	char text[32], *end;
+	size_t length;
+	int ret = fd < 0 ? -errno : read_short(fd, text, sizeof(text), &length);
+	uint64_t number;
+
+	if (ret < 0)
+		return ret;
+	number = strtoull(text, &end, 10);
+	if (end == text)
+		return -EIO;
+	*ret_number = number;
+	return 0;
+}
+
 int fd_dup_above(int fd, int lowest)
 {
 	int new_fd = fcntl(fd, F_DUPFD_CLOEXEC, lowest);

@@ -80,6 +80,9 @@ int fd_sync(int fd);
 /* Reads all of a short file as a string of *@ret_length bytes and a zero byte. -E2BIG: the file
  * needs more than @room bytes. */
 int read_short(int fd, char *text, size_t room, size_t *ret_length);
+/* The decimal number at the beginning of file @name of the directory. -EIO: the file begins with
+ * something else. */
+int read_number_at(int directory, const char *name, uint64_t *ret_number);
 
 /* Replaces *@fd by a close-on-exec duplicate with a number of at least @lowest. On error *@fd stays
  * unchanged. */

@@ -2,7 +2,6 @@
 /* Reads what /proc and KFD's sysfs say of a running process. Stops nothing. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,23 +22,6 @@ struct survey_walk {
 	struct survey *survey;
 	const struct topology *topology;
 };
-
-static int read_number(int directory, const char *name, uint64_t *ret_number)
-{
-	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
-	char text[32], *end;
-	size_t length;
-	int ret = fd < 0 ? -errno : read_short(fd, text, sizeof(text), &length);
-	uint64_t number;
-
-	if (ret < 0)
-		return ret;
-	number = strtoull(text, &end, 10);
-	if (end == text)
-		return -EIO;
-	*ret_number = number;
-	return 0;
-}
 
 /* @ret_gpu: valid until the next call. */
 static int use_gpu(struct survey *survey, const struct topology_node *node,
@@ -80,7 +62,7 @@ static int add_entry(int directory, const char *name, void *argument)
 	if (ret < 0)
 		return ret;
 	gpu->is_visible = true;
-	if (!read_number(directory, name, &bytes))
+	if (!read_number_at(directory, name, &bytes))
 		gpu->vram_bytes = bytes;
 	return 0;
 }
@@ -96,10 +78,10 @@ static int add_queue(int directory, const char *name, void *argument)
 	if (name[0] < '0' || name[0] > '9')
 		return 0;
 	(void)snprintf(file, sizeof(file), "%.32s/type", name);
-	if (read_number(directory, file, &type) < 0)
+	if (read_number_at(directory, file, &type) < 0)
 		return 0; /* The process has destroyed the queue meanwhile. */
 	(void)snprintf(file, sizeof(file), "%.32s/gpuid", name);
-	(void)read_number(directory, file, &gpu_id);
+	(void)read_number_at(directory, file, &gpu_id);
 	queue.type = (uint32_t)type;
 	queue.gpu_id = (uint32_t)gpu_id;
 	return array_append(&walk->survey->queues, &walk->survey->num_queues, sizeof(queue),

@@ -26,17 +26,12 @@ static int read_available(uint64_t *ret_bytes)
 	return -EIO;
 }
 
-/* Returns UINT64_MAX if there is no such number, as in a cgroup without a limit. */
+/* Returns UINT64_MAX if the file has no number, as in a cgroup without a limit. */
 static uint64_t read_number(int cgroup, const char *name)
 {
-	_cleanup_close_ int fd = openat(cgroup, name, O_RDONLY | O_CLOEXEC);
-	char text[32];
-	size_t length;
 	uint64_t number;
 
-	if (fd < 0 || read_short(fd, text, sizeof(text), &length) < 0)
-		return UINT64_MAX;
-	return sscanf(text, "%" SCNu64, &number) == 1 ? number : UINT64_MAX;
+	return read_number_at(cgroup, name, &number) < 0 ? UINT64_MAX : number;
 }
 
 static uint64_t left_in(int cgroup)

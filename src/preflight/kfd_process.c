@@ -198,10 +198,9 @@ int kfd_process_walk(pid_t pid, const char *below,
 
 static bool has_number(int directory, const char *name)
 {
-	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
-	char digit = '0';
+	uint64_t number;
 
-	return fd >= 0 && read(fd, &digit, 1) == 1 && digit != '0';
+	return !read_number_at(directory, name, &number) && number;
 }
 
 static bool begins_with(const char *name, const char *prefix)
