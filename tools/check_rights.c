@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -19,16 +18,6 @@
 #define YAMA     "/proc/sys/kernel/yama/ptrace_scope"
 /* YAMA_SCOPE_NO_ATTACH in security/yama/yama_lsm.c */
 #define YAMA_NO_ATTACH 3
-
-static uint64_t own_capabilities(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	if (syscall(SYS_capget, &header, data) < 0)
-		return UINT64_MAX;
-	return (uint64_t)data[1].effective << 32 | data[0].effective;
-}
 
 /* Returns false if the file has none. */
 static bool read_file_capabilities(const char *path, uint64_t *ret_capabilities)
@@ -62,8 +51,8 @@ static bool criu_has(unsigned int capability)
 {
 	uint64_t capabilities;
 
-	if (!find_file_capabilities(&capabilities))
-		capabilities = own_capabilities();
+	if (!find_file_capabilities(&capabilities) && proc_own_capabilities(&capabilities) < 0)
+		return true;
 	return capabilities >> capability & 1;
 }
 

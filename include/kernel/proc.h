@@ -21,6 +21,9 @@ int proc_vpid(pid_t pid, pid_t *ret_vpid);
  * privileges. -ESRCH: there is no such process. */
 int proc_find_rights(pid_t pid, uint64_t *ret_bounding, bool *ret_no_new_privs);
 
+/* The effective capabilities of this thread, a bit each. */
+int proc_own_capabilities(uint64_t *ret_capabilities);
+
 /* The inode of the pid namespace of this process, or 0 if /proc does not show it. */
 ino_t proc_pid_namespace(void);
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -220,11 +219,9 @@ static int make_in(int folder, const struct node *node)
 
 static bool has_mknod(void)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	uint64_t capabilities;
 
-	return syscall(SYS_capget, &header, data) == 0 &&
-	       data[CAP_TO_INDEX(CAP_MKNOD)].effective & CAP_TO_MASK(CAP_MKNOD);
+	return !proc_own_capabilities(&capabilities) && capabilities >> CAP_MKNOD & 1;
 }
 
 /* Why the task cannot make the node, and what helps; to follow the name of the node. */

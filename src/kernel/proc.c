@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -112,6 +113,17 @@ int proc_find_rights(pid_t pid, uint64_t *ret_bounding, bool *ret_no_new_privs)
 		return ret;
 	*ret_bounding = status.bounding;
 	*ret_no_new_privs = status.no_new_privs;
+	return 0;
+}
+
+int proc_own_capabilities(uint64_t *ret_capabilities)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	*ret_capabilities = (uint64_t)data[1].effective << 32 | data[0].effective;
 	return 0;
 }
 
