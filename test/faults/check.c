@@ -2,8 +2,6 @@
 /* Checks the host's output and exit status. */
 #include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Lines of test/native/host.c: before the second dump, and about the first. */
@@ -15,13 +13,12 @@
 void check_add(struct text *wrong, const char *format, ...)
 {
 	va_list arguments;
-	char *sentence;
 
+	if (wrong->length)
+		text_append(wrong, "; ", 2);
 	va_start(arguments, format);
-	sentence = formatted(format, arguments);
+	text_vadd(wrong, format, arguments);
 	va_end(arguments);
-	text_add(wrong, "%s%s", wrong->length ? "; " : "", sentence);
-	free(sentence);
 }
 
 /* Adds the left resources, and the simulator's complaints. Returns whether there was a first dump,

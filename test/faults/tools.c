@@ -47,16 +47,21 @@ void text_append(struct text *text, const char *bytes, size_t length)
 	text->bytes[text->length] = '\0';
 }
 
+void text_vadd(struct text *text, const char *format, va_list arguments)
+{
+	char *added = formatted(format, arguments);
+
+	text_append(text, added, strlen(added));
+	free(added);
+}
+
 void text_add(struct text *text, const char *format, ...)
 {
 	va_list arguments;
-	char *added;
 
 	va_start(arguments, format);
-	added = formatted(format, arguments);
+	text_vadd(text, format, arguments);
 	va_end(arguments);
-	text_append(text, added, strlen(added));
-	free(added);
 }
 
 const char *text_string(const struct text *text)

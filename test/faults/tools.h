@@ -26,6 +26,8 @@ struct text {
 
 void text_append(struct text *text, const char *bytes, size_t length);
 void text_add(struct text *text, const char *format, ...) FORMAT(2);
+void text_vadd(struct text *text, const char *format, va_list arguments)
+	__attribute__((format(printf, 2, 0)));
 /* The text, which may be empty. It stays owned by @text. */
 const char *text_string(const struct text *text);
 void text_done(struct text *text);
