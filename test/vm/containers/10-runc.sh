@@ -39,12 +39,7 @@ scenario_container_runc_leave_running() { # long
 	runc_job
 	runc checkpoint --leave-running --image-path "$work/images" --work-path "$work/logs" job
 	unchanged
-	finish
-	nothing_left
-	runc delete -f job
-	runc_restore
-	returned runc job
-	finish
+	runc_back_after_its_end
 }
 
 # Two processes; the cgroup gives the job two of eight GPUs.

@@ -50,12 +50,7 @@ podman_leave_running() { # RUNTIME
 	podman_job "$1"
 	podman container checkpoint --leave-running job
 	unchanged
-	finish
-	nothing_left
-	podman wait job
-	podman container restore job
-	returned podman job
-	finish
+	podman_back_after_its_end
 }
 
 scenario_container_podman_leave_running() { # long

@@ -275,12 +275,7 @@ scenario_container_original_runs() { # long
 	has_line copy-logs/restore.log "$busy"
 	runc delete -f copy || true
 	unchanged
-	finish
-	nothing_left
-	runc delete -f job
-	runc_restore
-	returned runc job
-	finish
+	runc_back_after_its_end
 }
 
 busy='Error (amdgpu_plugin): .*another process has an SDMA queue with the same number .* the original, which still runs.*; end it'

@@ -52,12 +52,7 @@ scenario_container_runc_behind() { # long
 	machine one
 	runc_job
 	behind "$work/images" "$work/logs/stats-dump" runc_log runc checkpoint --leave-running --image-path "$work/images" --work-path "$work/logs" job
-	finish
-	nothing_left
-	runc delete -f job
-	runc_restore
-	returned runc job
-	finish
+	runc_back_after_its_end
 }
 
 dump_log_of_podman() { podman_log dump; }
@@ -72,12 +67,7 @@ podman_behind() {
 	userdata=$(echo /scratch/podman/overlay-containers/*/userdata)
 	behind "$userdata/checkpoint" "$userdata/stats-dump" dump_log_of_podman \
 		podman container checkpoint --leave-running job
-	finish
-	nothing_left
-	podman wait job
-	podman container restore job
-	returned podman job
-	finish
+	podman_back_after_its_end
 }
 
 scenario_container_podman_behind() { # long

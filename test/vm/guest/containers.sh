@@ -109,6 +109,16 @@ runc_cycle() {
 	returned runc job
 }
 
+# The job that ran on ends. Then its images restore.
+runc_back_after_its_end() {
+	finish
+	nothing_left
+	runc delete -f job
+	runc_restore
+	returned runc job
+	finish
+}
+
 # --- podman -----------------------------------------------------------------------------------
 
 # The image gpu:1, made once a machine.
@@ -140,6 +150,16 @@ podman_job() {
 	podman_devices
 	podman --runtime "$runtime" run -d --name job "${options[@]}" "${devices[@]}" -v "$work/log:/log" gpu:1 /job "${@:2}"
 	ready podman job "${@:2}"
+}
+
+# The job that ran on ends. Then its checkpoint restores.
+podman_back_after_its_end() {
+	finish
+	nothing_left
+	podman wait job
+	podman container restore job
+	returned podman job
+	finish
 }
 
 podman_log() { ls -t /scratch/podman/overlay-containers/*/userdata/"$1".log | head -n 1; }

@@ -69,14 +69,19 @@ ranks_finish() {
 	gone "$pid"
 }
 
+# Two ranks on GPUs 2 and 5, in a cgroup each.
+start_two_ranks() {
+	rank_groups 2 5
+	start_ranks 2 "$to_own_cgroup"
+	other_gpus
+}
+
 # The same cgroups, then another machine, where CRIU finds cgroups with these paths that show other GPUs, and home again.
 scenario_ranks() {
 	local ranks before any_minor=1
 
 	machine eight
-	rank_groups 2 5
-	start_ranks 2 "$to_own_cgroup"
-	other_gpus
+	start_two_ranks
 	ranks_dumped img1 "$pid"
 	restore img1
 	ranks_run
@@ -101,9 +106,7 @@ scenario_ranks_in_one_cgroup() { # long
 	local ranks before any_minor=1
 
 	machine eight
-	rank_groups 2 5
-	start_ranks 2 "$to_own_cgroup"
-	other_gpus
+	start_two_ranks
 	ranks_dumped img "$pid"
 	machine eight-other 1,2,3,4,5,7
 	restore img --manage-cgroups=ignore
@@ -117,9 +120,7 @@ scenario_ranks_without_gpu() { # long
 	local ranks before any_minor=1
 
 	machine eight
-	rank_groups 2 5
-	start_ranks 2 "$to_own_cgroup"
-	other_gpus
+	start_two_ranks
 	ranks_dumped img "$pid"
 	rank_groups 2 -
 	restore_fails "needed: 1 more, in this machine, in the device cgroup"

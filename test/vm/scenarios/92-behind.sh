@@ -47,6 +47,16 @@ written_behind() {
 	[ "$(cat $logs/status)" = 0 ] || fail "dump failed: $(errors $logs/dump.log)"
 }
 
+# killed_and_back IMAGES: the job that ran on is killed, and comes back from the images.
+killed_and_back() {
+	kill -9 "$pid"
+	gone "$pid"
+	nothing_left
+	restore "$1"
+	runs
+	verify
+}
+
 # The job runs, changes its buffers, and verifies them. It comes back as it was when it stood still.
 scenario_behind() {
 	dump_to_frozen_disk
@@ -56,12 +66,7 @@ scenario_behind() {
 	has_line $logs/dump.log 'amdgpu_plugin: dump: .*queues stopped for .* to copy'
 	no_violation
 	verify
-	kill -9 "$pid"
-	gone "$pid"
-	nothing_left
-	restore img
-	runs
-	verify
+	killed_and_back img
 	no_violation
 	finish
 }
@@ -74,18 +79,8 @@ scenario_behind_twice() {
 	verify
 	written_behind
 	no_violation
-	kill -9 "$pid"
-	gone "$pid"
-	nothing_left
-	restore $logs/second
-	runs
-	verify
-	kill -9 "$pid"
-	gone "$pid"
-	nothing_left
-	restore img
-	runs
-	verify
+	killed_and_back $logs/second
+	killed_and_back img
 	no_violation
 	finish
 }
@@ -122,12 +117,7 @@ scenario_behind_without_statistics() {
 	gone "$criu"
 	[ "$(cat $logs/status)" = 0 ] || fail "dump failed: $(errors $logs/dump.log)"
 	verify
-	kill -9 "$pid"
-	gone "$pid"
-	nothing_left
-	restore img
-	runs
-	verify
+	killed_and_back img
 	finish
 }
 
@@ -147,12 +137,7 @@ scenario_behind_three_times() {
 		verify
 		no_violation
 	done
-	kill -9 "$pid"
-	gone "$pid"
-	nothing_left
-	restore img3
-	runs
-	verify
+	killed_and_back img3
 	finish
 }
 
