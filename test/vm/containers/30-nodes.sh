@@ -112,6 +112,7 @@ scenario_container_mounted_nodes() { # long
 	local any_minor=1
 
 	machine eight
+	another_gpu=1
 	bundle job /dev/dri/renderD133
 	bind job /dev/dri
 	edit job 'del(.linux.devices[] | select(.path == "/dev/dri/renderD133"))'

@@ -120,6 +120,7 @@ scenario_ranks_without_gpu() { # long
 	local ranks before any_minor=1
 
 	machine eight
+	another_gpu=1
 	start_two_ranks
 	ranks_dumped img "$pid"
 	rank_groups 2 -
