@@ -181,13 +181,16 @@ void sdma_bo_release(struct sdma_bo *bo)
 	*bo = (struct sdma_bo){ 0 };
 }
 
-/* The number of engines is no substitute: some engines belong to KFD, others to partitions.
- * -ENODATA: no ring is for command submission. */
-static int find_rings(struct sdma *gpu)
+/* Reads the engine's packets and rings. The number of engines is no substitute for the rings: some
+ * engines belong to KFD, others to partitions. -ENODATA: no ring is for command submission. */
+static int find_engine(struct sdma *gpu)
 {
 	struct drm_amdgpu_info_hw_ip info = { 0 };
 	int ret = amdgpu_query_hw_ip_info(gpu->device, AMDGPU_HW_IP_DMA, 0, &info);
 
+	if (!ret)
+		ret = sdma_packet_find_format(info.hw_ip_version_major, info.hw_ip_version_minor,
+					      &gpu->format);
 	if (ret < 0)
 		return ret;
 	gpu->available_rings = info.available_rings;
@@ -231,7 +234,6 @@ static void put_device(amdgpu_device_handle device)
 static int open_device(struct sdma *gpu, uint32_t render_minor)
 {
 	_cleanup_close_ int fd = -1;
-	struct amdgpu_gpu_info info;
 	struct stat own, shared;
 	int ret = render_node_open(render_minor, 0, &fd);
 
@@ -248,12 +250,7 @@ static int open_device(struct sdma *gpu, uint32_t render_minor)
 	if (shared.st_rdev != own.st_rdev)
 		return -ENODEV;
 
-	ret = amdgpu_query_gpu_info(gpu->device, &info);
-	if (ret < 0)
-		return ret;
-	ret = sdma_packet_find_format(info.family_id, &gpu->format);
-	if (!ret)
-		ret = find_rings(gpu);
+	ret = find_engine(gpu);
 	return ret < 0 ? ret : amdgpu_cs_ctx_create(gpu->device, &gpu->context);
 }
 

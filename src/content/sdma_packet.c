@@ -2,25 +2,21 @@
 /* Builds the copy packets of each GPU generation. */
 #include "content/sdma_packet.h"
 
-#include <amdgpu_drm.h>
 #include <errno.h>
 
 #define SDMA_OP_COPY_LINEAR 1u
 
-/* AMDGPU_FAMILY_GC_12_0_0 of the kernel's amdgpu_drm.h, which older libdrm lacks. */
-#define FAMILY_GFX12 152u
-
-int sdma_packet_find_format(uint32_t family, struct packet_format *ret_format)
+int sdma_packet_find_format(uint32_t major, uint32_t minor, struct packet_format *ret_format)
 {
-	/* The count has 21 bits on Sea Islands and 22 bits on Volcanic Islands. Southern Islands
-	 * have another packet. */
-	if (family >= AMDGPU_FAMILY_CI && family < AMDGPU_FAMILY_VI)
+	/* The count has 21 bits on Sea Islands (SDMA 2.0), and 22 bits on Volcanic Islands (2.4 and
+	 * 3). Southern Islands (1) have another packet. */
+	if (major == 2 && minor < 4)
 		*ret_format = (struct packet_format){ .copy_max = 0x1ff000 };
-	else if (family >= AMDGPU_FAMILY_VI && family < AMDGPU_FAMILY_AI)
+	else if (major == 2 || major == 3)
 		*ret_format = (struct packet_format){ .copy_max = 0x3fe000 };
 	/* SDMA 7 (gfx12) has an eighth dword and a bit that announces it. By
 	 * preflight_lacks_copy_packets(), a dump refuses BOs on such a GPU. */
-	else if (family >= AMDGPU_FAMILY_AI && family < FAMILY_GFX12)
+	else if (major >= 4 && major <= 6)
 		*ret_format =
 			(struct packet_format){ .copy_max = 0x400000, .count_minus_one = true };
 	else

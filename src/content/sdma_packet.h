@@ -21,8 +21,10 @@ struct packet_format {
 	bool count_minus_one;
 };
 
-/* The packet format of a GPU family (AMDGPU_FAMILY_* in amdgpu_drm.h). -EOPNOTSUPP: unknown. */
-int sdma_packet_find_format(uint32_t family, struct packet_format *ret_format);
+/* The packet format of an engine, by the version of the IP block SDMA that the driver tells
+ * (sdma_v*_ip_block). The family of the GPU is no substitute: kernels gave GC 11.5.4 another family
+ * than the rest of gfx11, and took it back. -EOPNOTSUPP: unknown. */
+int sdma_packet_find_format(uint32_t major, uint32_t minor, struct packet_format *ret_format);
 
 /* Writes the packets that copy @size bytes to @dwords, an array of at least
  * sdma_packet_copy_dwords(format, size). Returns the number of dwords written. */

@@ -172,7 +172,7 @@ static int move_length(struct reference *reference, const struct content_job *jo
 
 static int open_device(struct reference *reference, uint32_t render_minor)
 {
-	struct amdgpu_gpu_info info;
+	struct drm_amdgpu_info_hw_ip info;
 	uint32_t major, minor;
 	char path[64];
 	int ret;
@@ -183,9 +183,10 @@ static int open_device(struct reference *reference, uint32_t render_minor)
 		return -errno;
 	ret = amdgpu_device_initialize(reference->fd, &major, &minor, &reference->device);
 	if (!ret)
-		ret = amdgpu_query_gpu_info(reference->device, &info);
+		ret = amdgpu_query_hw_ip_info(reference->device, AMDGPU_HW_IP_DMA, 0, &info);
 	if (!ret)
-		ret = sdma_packet_find_format(info.family_id, &reference->format);
+		ret = sdma_packet_find_format(info.hw_ip_version_major, info.hw_ip_version_minor,
+					      &reference->format);
 	return ret ? ret : amdgpu_cs_ctx_create(reference->device, &reference->context);
 }
 

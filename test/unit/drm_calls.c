@@ -162,18 +162,6 @@ int amdgpu_device_get_fd(amdgpu_device_handle device)
 	return gpu.another_fd;
 }
 
-int amdgpu_query_gpu_info(amdgpu_device_handle device, struct amdgpu_gpu_info *info)
-{
-	int ret;
-
-	if (next_call_fails())
-		return -gpu.fail_errno;
-	ret = REAL(amdgpu_query_gpu_info)(device, info);
-	if (!ret && gpu.family)
-		info->family_id = gpu.family;
-	return ret;
-}
-
 /* GPUVM_FAULT, which kernels before 6.8 do not have. */
 int amdgpu_query_info(amdgpu_device_handle device, unsigned int info_id, unsigned int size,
 		      void *value)
@@ -202,6 +190,8 @@ int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned int type,
 	ret = REAL(amdgpu_query_hw_ip_info)(device, type, ip_instance, info);
 	if (!ret)
 		info->available_rings = gpu.rings;
+	if (!ret && gpu.sdma_version)
+		info->hw_ip_version_major = gpu.sdma_version;
 	return ret;
 }
 
@@ -243,7 +233,7 @@ int amdgpu_bo_free(amdgpu_bo_handle bo)
 
 static bool counts_differ(void)
 {
-	return gpu.family && gpu.family < FAMILY_AI;
+	return gpu.sdma_version && gpu.sdma_version < 4;
 }
 
 static bool reads_packets(void)

@@ -19,7 +19,6 @@
 #include "amdgpu_sim.h"
 #include "host.h"
 
-#define FAMILY_AI      141
 #define FIRST_MINOR    128
 #define RINGS          4
 #define COPY_PACKET    1u
@@ -28,9 +27,9 @@
 #define MAPS           64
 
 extern struct drm_calls {
-	/* What the library says. 0: what the simulated GPU says. An engine before FAMILY_AI takes a
-	 * byte count as it is. */
-	uint32_t family;
+	/* The engine's version that the library says. 0: what the simulated GPU says. An engine before
+	 * version 4 takes a byte count as it is. */
+	uint32_t sdma_version;
 	/* The available rings, one bit each. The first two are the rings of the simulated GPU. */
 	uint32_t rings;
 	/* More flags of the context, as after a reset. */

@@ -7,6 +7,7 @@
 #define FAMILY_NV          143u
 #define FAMILY_GC_11_0_0   145u
 #define FAMILY_GC_12_0_0   152u
+#define FAMILY_GC_11_5_4   154u
 #define MMR_GB_ADDR_CONFIG 0x263eu
 #define MMR_MAX            128u
 #define VA_HIGH            0xffff800000000000ull
@@ -26,17 +27,28 @@ static int info_accel_working(struct sim_gpu *gpu, const struct sim_drm_info *ar
 	return answer(args, &working, sizeof(working));
 }
 
+/* The version of the IP block SDMA (sdma_v*_ip_block in amdgpu), by which clients choose the copy
+ * engine's packets. The engine of the simulator takes packets of SDMA 4 only, and those of 5 and 6
+ * are the same. */
+static u32 sdma_major_of(const struct sim_gpu *gpu)
+{
+	if (gpu->gfx_target_version >= SIM_GFX12)
+		return 7;
+	if (gpu->gfx_target_version >= SIM_GFX11)
+		return 6;
+	return gpu->gfx_target_version >= SIM_GFX10 ? 5 : 4;
+}
+
 static int info_hw_ip(struct sim_gpu *gpu, const struct sim_drm_info *args)
 {
 	struct sim_drm_hw_ip_info info;
 
-	(void)gpu;
 	if (args->arg[1] || args->arg[0] > 15)
 		return -EINVAL;
 	memset(&info, 0, sizeof(info));
 	if (args->arg[0] == DRM_IP_DMA) {
-		info.version_major = 4;
-		info.version_minor = 4;
+		info.version_major = sdma_major_of(gpu);
+		info.version_minor = 0;
 		info.ib_start_alignment = 256;
 		info.ib_size_alignment = 4;
 		info.available_rings = (1u << SIM_DMA_RINGS) - 1;
@@ -58,12 +70,17 @@ static int info_read_mmr_reg(struct sim_gpu *gpu, const struct sim_drm_info *arg
 	return answer(args, &value, sizeof(value));
 }
 
-/* Decides the family by which clients choose the copy engine's packets. libdrm reads registers of
- * GPUs before gfx9, which the simulator lacks, so these GPUs report AI, too. */
+#define GFX1154 110504u
+
+/* libdrm reads registers of GPUs before gfx9, which the simulator lacks, so these GPUs report AI,
+ * too. The family of GC 11.5.4 is above that of gfx12 (amdgpu_discovery_set_ip_blocks() of Linux
+ * 7.2). */
 static u32 family_of(const struct sim_gpu *gpu)
 {
 	if (gpu->gfx_target_version >= SIM_GFX12)
 		return FAMILY_GC_12_0_0;
+	if (gpu->gfx_target_version == GFX1154)
+		return FAMILY_GC_11_5_4;
 	if (gpu->gfx_target_version >= SIM_GFX11)
 		return FAMILY_GC_11_0_0;
 	return gpu->gfx_target_version >= SIM_GFX10 ? FAMILY_NV : FAMILY_AI;
