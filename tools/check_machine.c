@@ -90,6 +90,7 @@ static const char *find_remedy(int error)
 		{ -EACCES, "; become a member of the group of its render node, or run this command as root" },
 		{ -EPERM, "; let the device cgroup of the container allow its render node" },
 		{ -ENOENT, "; make its render node in /dev/dri" },
+		{ -EOPNOTSUPP, " (packets of its copy engine are unknown); use another GPU, or a newer plugin" },
 		{ -ENODATA, " (no SDMA rings); load amdgpu with user_queue=1" },
 	};
 
