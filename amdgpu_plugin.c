@@ -66,9 +66,12 @@ static void finish_dump(int result)
 {
 	int ret = result ? result : dump_complete(&session.dump);
 
-	(void)dump_release(&session.dump, ret);
+	if (!ret)
+		ret = dump_release(&session.dump, 0);
+	if (ret)
+		(void)dump_release(&session.dump, ret);
 	if (ret && !result) {
-		log_warn("dump: failed at its end, so CRIU exits here; the job runs on");
+		log_warn("dump: failed at its end, so CRIU exits here and lets the job go");
 		host_fail_dump();
 	}
 }

@@ -251,7 +251,8 @@ int dump_end_file(struct dump_session *session);
  * nothing. Logs on error. */
 int dump_complete(struct dump_session *session);
 /* Ends the dump with @result: unpauses every process, and removes the images if @result is an
- * error. If CRIU is going to kill the tasks, their queues stay stopped. Logs on error. */
+ * error. If CRIU is going to kill the tasks, their queues stay stopped, and an error of UNPAUSE is
+ * only logged. Logs on error. */
 int dump_release(struct dump_session *session, int result);
 void dump_done(struct dump_session *session);
 

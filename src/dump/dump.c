@@ -249,6 +249,9 @@ int dump_release(struct dump_session *session, int result)
 	if (!result)
 		pause_leave_to_guard(session);
 	ret = pause_undo_all(session);
+	/* Complete images are worth more than queues of a job that is about to end. */
+	if (!result && host_ends_tasks())
+		ret = 0;
 	if (session->stopped_at > 0)
 		session->totals.stopped_s = now_seconds() - session->stopped_at;
 	session->stopped_at = 0;

@@ -104,8 +104,8 @@ stays_stopped() {
 }
 
 dump_breaks() {
-	dump
-	[ $? -eq 1 ]
+	dump "${inject[@]}"
+	[ $? -eq 1 ] && ! has_images amdgpu-kfd-
 }
 
 restore_breaks() {

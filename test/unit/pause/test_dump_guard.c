@@ -361,6 +361,30 @@ WITH_JOB(a_criu_that_adopts_orphans_unpauses_itself)
 	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 }
 
+/* If the dump failed, the job would be lost: its queues do not run, and its images would go. */
+WITH_JOB(a_job_that_is_about_to_end_need_not_run)
+{
+	struct fake_process *process = make_process();
+	int status;
+	pid_t criu = fork();
+
+	if (!criu) {
+		opts = CRIU_FINAL_DEAD;
+		if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || !dump_all(process))
+			_exit(1);
+		kernel.fail_op = KFD_UNPAUSE;
+		kernel.fail_errno = ENOMEM;
+		kernel.fail_count = 2;
+		if (finish_dump(0) || !unit_logged("cannot unpause", NULL))
+			_exit(2);
+		end_dump(0);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(criu, &status, 0), criu);
+	assert_int_equal(status, 0);
+	assert_true(unit_exists(MAIN_IMAGE));
+}
+
 /* CRIU fails after the hook, so it lets go of the job: the guard does its work, and no image stays.
  */
 WITH_JOB(a_dump_that_fails_at_last_runs_on_without_images)
