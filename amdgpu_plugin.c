@@ -105,7 +105,8 @@ static void finish(int stage, int ret)
 	if (stage == STAGE_DUMP)
 		finish_dump(ret);
 	if (stage == STAGE_DUMP && behind_begin(&session.dump)) {
-		after_tasks_run(finish_behind);
+		if (!after_tasks_run(finish_behind) && finish_behind() < 0)
+			host_fail_dump();
 		return;
 	}
 	if (stage == STAGE_RESTORE && ret) {

@@ -12,8 +12,8 @@
  * plugins. A thread of CRIU's process waits for storage, and not a process of its own, because a
  * thread ends with CRIU however CRIU ends, and has CRIU's memory and files.
  *
- * CRIU does not write its statistics if it cannot create their file, or if the post-dump script has
- * failed (4.0 and newer). Then the function runs when CRIU exits. */
+ * CRIU does not write its statistics if the post-dump script has failed (4.0 and newer). Then the
+ * function runs when CRIU exits. */
 #ifndef AMDGPU_PLUGIN_CRIU_AFTER_H
 #define AMDGPU_PLUGIN_CRIU_AFTER_H
 
@@ -22,7 +22,9 @@
 /* Whether this CRIU has the table. */
 bool after_is_possible(void);
 /* Call this in the plugin's exit(), in CRIU's main process. @end runs once. If it returns an error,
- * CRIU exits with EXIT_FAILURE and sends no answer, which runc and libcriu report as an error. */
-void after_tasks_run(int (*end)(void));
+ * CRIU exits with EXIT_FAILURE and sends no answer, which runc and libcriu report as an error.
+ * False after a line: CRIU cannot create the file of its statistics, so it would report success
+ * before @end has run. Then @end does not run. */
+bool after_tasks_run(int (*end)(void));
 
 #endif

@@ -3,10 +3,18 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+
+#define STATISTICS "stats-dump"
 
 /* protobuf-c declares one such function for each type of message. */
 typedef size_t packed_size(const void *message);
@@ -78,8 +86,33 @@ static void stay_loaded(void)
 		after.plugin = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-void after_tasks_run(int (*end)(void))
+/* CRIU opens this file as soon as it has let the tasks go (write_stats() in stats.c). */
+static int try_statistics(void)
 {
+	bool is_new = faccessat(AT_FDCWD, STATISTICS, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+	_cleanup_close_ int fd =
+		open(STATISTICS, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600);
+
+	/* A FIFO that nobody reads yet: CRIU waits for the reader. */
+	if (fd < 0 && errno == ENXIO)
+		return 0;
+	if (fd < 0)
+		return -errno;
+	if (is_new)
+		(void)unlink(STATISTICS);
+	return 0;
+}
+
+bool after_tasks_run(int (*end)(void))
+{
+	int ret = try_statistics();
+
+	if (ret < 0) {
+		log_warn("option dump-memory: the job stands still until its contents are written,"
+			 " because CRIU cannot write its file " STATISTICS ": %s",
+			 strerror(-ret));
+		return false;
+	}
 	stay_loaded();
 	after.end = end;
 	after.criu = getpid();
@@ -89,4 +122,5 @@ void after_tasks_run(int (*end)(void))
 		*after.place = write_statistics;
 	}
 	(void)atexit(leave);
+	return true;
 }

@@ -106,7 +106,7 @@ scenario_behind_fails() {
 	finish
 }
 
-# CRIU cannot make the file of its statistics, so the plugin waits when CRIU exits.
+# CRIU cannot make the file of its statistics, so the plugin waits before CRIU lets the job go.
 scenario_behind_without_statistics() {
 	machine one
 	behind_logs
@@ -116,6 +116,7 @@ scenario_behind_without_statistics() {
 	start_behind img
 	gone "$criu"
 	[ "$(cat $logs/status)" = 0 ] || fail "dump failed: $(errors $logs/dump.log)"
+	has_line $logs/dump.log "the job stands still until its contents are written, because CRIU cannot write"
 	verify
 	killed_and_back img
 	finish
