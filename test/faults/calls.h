@@ -68,7 +68,6 @@
 	X(protobuf_c_message_unpack, NULL_ERRNO, "ENOMEM")                 \
 	X(amdgpu_device_initialize, NEGATIVE, "ENOMEM EBADF -1")           \
 	X(amdgpu_device_deinitialize, NEGATIVE_DONE, "EINVAL")             \
-	X(amdgpu_query_gpu_info, NEGATIVE, "ENODEV ENOMEM")                \
 	X(amdgpu_bo_export, NEGATIVE, "EINVAL ENOMEM")                     \
 	X(amdgpu_query_info, NEGATIVE, "ENODEV ENOMEM")                    \
 	X(amdgpu_query_hw_ip_info, NEGATIVE, "ENODEV ENOMEM")              \
