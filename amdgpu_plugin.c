@@ -113,8 +113,8 @@ static void finish(int stage, int ret)
 		host_empty_store(host_find_store());
 		repeat_first_error();
 	}
-	if (stage == STAGE_RESTORE && !ret)
-		resume_finish(&session.restore);
+	if (stage == STAGE_RESTORE && !ret && resume_finish(&session.restore) < 0)
+		host_fail_restore();
 	dump_done(&session.dump);
 	restore_done(&session.restore);
 	options_done(&session.options);

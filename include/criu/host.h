@@ -69,6 +69,8 @@ bool host_ends_tasks(void);
  * more: it would kill the tasks, and exit with 0. The tasks run on. CRIU's locks of the network and
  * its links to files are removed first, as CRIU does after other errors. */
 void host_fail_dump(void) __attribute__((noreturn));
+/* The same for a restore. CRIU has let the tasks go. */
+void host_fail_restore(void) __attribute__((noreturn));
 
 /* Stops CRIU's helper for cgroups, after a restore that has failed. CRIU (4.0 and newer) lets it
  * run until CRIU's own end, and then the helper logs an error that has nothing to do with the

@@ -18,7 +18,7 @@ void resume_listen(struct restore_session *session);
  * -ENOTSUP: task @pid has no queues that the plugin has started. */
 int resume_task(struct restore_session *session, pid_t pid);
 /* At the end of a successful restore: if CRIU has not called resume_task(), because another plugin
- * answered for all tasks, logs an error, and the guard kills all tasks. */
-void resume_finish(struct restore_session *session);
+ * answered for all tasks, logs an error. Then CRIU must end, and the guard kills all tasks. */
+int resume_finish(const struct restore_session *session);
 
 #endif

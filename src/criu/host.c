@@ -127,6 +127,11 @@ void host_fail_dump(void)
 	exit(EXIT_FAILURE);
 }
 
+void host_fail_restore(void)
+{
+	exit(EXIT_FAILURE);
+}
+
 /* Like CRIU's own descriptor, which is the same for all files. */
 static int kept_image_dir = -1;
 

@@ -189,13 +189,6 @@ int restore_guard_check_unused(const struct restore_guard *restore_guard)
 			       " guard kills all tasks");
 }
 
-void restore_guard_detach(struct restore_guard **restore_guard)
-{
-	if (*restore_guard)
-		(void)munmap(*restore_guard, page_size());
-	*restore_guard = NULL;
-}
-
 void restore_guard_free(struct restore_guard *restore_guard)
 {
 	if (!restore_guard)

@@ -12,9 +12,6 @@ int restore_guard_new(struct restore_guard **ret_guard);
 /* In the main process, when the queues of all tasks run, or CRIU has killed the tasks: ends the
  * guard. CRIU may run much longer than the restore takes. Accepts NULL. */
 void restore_guard_free(struct restore_guard *restore_guard);
-/* In the main process, instead of restore_guard_free(): the guard goes on, and kills all tasks when
- * CRIU ends. Sets *@restore_guard to NULL. Accepts that. */
-void restore_guard_detach(struct restore_guard **restore_guard);
 /* In the main process, at the end of a successful restore in which the queues of no task were
  * started. -EIO after a log line: some task has registered. Accepts NULL. */
 int restore_guard_check_unused(const struct restore_guard *restore_guard);

@@ -213,9 +213,7 @@ int resume_task(struct restore_session *session, pid_t pid)
 	return pid_list_has(&resumed->processes, pid) ? 0 : -ENOTSUP;
 }
 
-void resume_finish(struct restore_session *session)
+int resume_finish(const struct restore_session *session)
 {
-	/* It is too late to fail the restore. The guard kills the tasks when CRIU ends. */
-	if (restore_guard_check_unused(session->guard) < 0)
-		restore_guard_detach(&session->guard);
+	return restore_guard_check_unused(session->guard);
 }
