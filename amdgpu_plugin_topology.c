@@ -103,6 +103,9 @@ static int read_text(struct reader *reader, const char *path)
 		return fail(reader, -EINVAL, path, "too long");
 	if (ret < 0)
 		return fail(reader, ret, path, strerror(-ret));
+	/* tar fills up the files of sysfs, which are shorter than their size, with zeros. */
+	while (length && !reader->text[length - 1])
+		length--;
 	if (strlen(reader->text) != length)
 		return fail(reader, -EINVAL, path, "contains zero bytes");
 	return 0;
@@ -350,11 +353,13 @@ static int add_from_sysfs(struct reader *reader, uint32_t node_id, uint32_t list
 	int ret;
 
 	ret = read_gpu_id(reader, node_id, &gpu_id);
-	if (ret < 0) {
+	if (ret == -EINVAL)
+		log_warn("topology: ignoring node %u: %s", node_id, reader->problem);
+	else if (ret < 0)
 		log_debug("topology: ignoring node %u, which is hidden or unreadable: %s", node_id,
 			  reader->problem);
+	if (ret < 0)
 		return 0;
-	}
 	node = topology_add(topology);
 	if (!node)
 		return -ENOMEM;

@@ -297,6 +297,40 @@ UNIT_TEST(a_node_with_a_file_that_does_not_parse_is_ignored)
 	}
 }
 
+/* A device cgroup hides GPUs, which is no reason for a warning, and a gpu_id of garbage is. */
+UNIT_TEST(only_a_gpu_id_that_does_not_parse_is_a_warning)
+{
+	_cleanup_(topology_done) struct topology topology = { 0 };
+
+	write_cpu_and_two_gpus();
+	assert_int_equal(remove(unit_path("nodes/2/gpu_id")), 0);
+	assert_node_2_is_ignored();
+	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
+	unit_print("nodes/2/gpu_id", "34\r\n");
+	read_machine(&topology);
+	assert_int_equal(topology.num_nodes, 2);
+	assert_logged("Warn  (amdgpu_plugin): ", "node 2", "nodes/2/gpu_id:1: \"34?\"");
+}
+
+/* tar writes as many bytes of a file of sysfs as its size, a page. */
+UNIT_TEST(zeros_after_the_end_of_a_file_are_accepted)
+{
+	static const char *const files[] = { "gpu_id", "properties", "mem_banks/0/properties",
+					     "io_links/0/properties" };
+	_cleanup_(topology_done) struct topology plain = { 0 }, filled = { 0 };
+
+	write_cpu_and_two_gpus();
+	read_machine(&plain);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		assert_int_equal(truncate(unit_path("nodes/2/%s", files[i]), 4096), 0);
+	read_machine(&filled);
+	assert_int_equal(filled.num_nodes, 3);
+	assert_int_equal(filled.nodes[2].gpu_id, 0x22);
+	assert_int_equal(filled.nodes[2].simd_count, plain.nodes[2].simd_count);
+	assert_int_equal(filled.nodes[2].vram_size, plain.nodes[2].vram_size);
+	assert_int_equal(filled.nodes[2].num_links, plain.nodes[2].num_links);
+}
+
 static const char *const breakages[] = {
 	"missing", "a directory", "a FIFO", "a link to itself", "an endless device", "another file",
 	"binary",  "a long line", "huge",
