@@ -12,15 +12,18 @@
 
 #include "amdgpu_plugin_util.h"
 
-#define SEPARATORS      ", \t\n;"
+#define BLANKS          " \t\n"
+#define SEPARATORS      BLANKS ",;"
 #define NAME_MAX_LENGTH 63
 
 struct name {
 	bool is_id;
+	bool is_decimal_id;
 	bool is_minor;
 	bool is_unique_id;
 	bool is_slot;
 	uint64_t id;
+	/* The decimal gpu_id, too. */
 	uint64_t minor;
 	struct pci_slot slot;
 };
@@ -36,7 +39,8 @@ static bool parse_number(const char *text, int base, uint64_t *ret_number)
 	return true;
 }
 
-/* A bare number can be a hexadecimal gpu_id or a render minor: find_named() tries both. */
+/* A bare number can be a gpu_id, in hexadecimal or in decimal as sysfs and rocm-smi print it, or a
+ * render minor: find_named() tries all of them. */
 static bool parse_name(const char *text, struct name *ret_name)
 {
 	struct name name = { 0 };
@@ -53,7 +57,7 @@ static bool parse_name(const char *text, struct name *ret_name)
 		if (!strncmp(text, "0x", 2) || !strncmp(text, "0X", 2))
 			hex = text + 2;
 		else
-			name.is_minor = parse_number(text, 10, &name.minor);
+			name.is_minor = name.is_decimal_id = parse_number(text, 10, &name.minor);
 		if (parse_number(hex, 16, &name.id)) {
 			name.is_id = name.id <= UINT16_MAX;
 			name.is_unique_id = !name.is_id;
@@ -63,9 +67,15 @@ static bool parse_name(const char *text, struct name *ret_name)
 	return name.is_id || name.is_minor || name.is_slot || name.is_unique_id;
 }
 
+static bool is_id(const struct name *name, uint32_t gpu_id)
+{
+	return (name->is_id && gpu_id == name->id) ||
+	       (name->is_decimal_id && gpu_id == name->minor);
+}
+
 static bool is_named(const struct topology_node *gpu, const struct name *name)
 {
-	return (name->is_id && gpu->gpu_id == name->id) ||
+	return is_id(name, gpu->gpu_id) ||
 	       (name->is_minor && gpu->drm_render_minor == name->minor) ||
 	       (name->is_unique_id && gpu->unique_id == name->id && name->id) ||
 	       (name->is_slot && !gpu->location_unknown && gpu->domain == name->slot.domain &&
@@ -82,7 +92,7 @@ static uint64_t find_named(const struct link_graph *graph, const struct name *na
 	}
 	/* The user may know a process that has moved before by the gpu_id of its last machine. */
 	for (size_t i = 0; i < graph->num_gpus && !found; i++) {
-		if (name->is_id && graph->gpus[i]->actual_gpu_id == name->id)
+		if (is_id(name, graph->gpus[i]->actual_gpu_id))
 			found |= set_of(i);
 	}
 	return found;
@@ -165,6 +175,23 @@ static enum device_map_error read_pair(struct map_input *in, char *pair, struct 
 	return DEVICE_MAP_OK;
 }
 
+/* Removes the blanks around each '=', which do not separate pairs. */
+static void join_pairs(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from;) {
+		size_t blanks = strspn(from, BLANKS), length = blanks ? blanks : 1;
+
+		if (!blanks || (from[blanks] != '=' && (to == text || to[-1] != '='))) {
+			memmove(to, from, length);
+			to += length;
+		}
+		from += length;
+	}
+	*to = '\0';
+}
+
 int device_map_read(struct map_input *in, struct gpu_map *map)
 {
 	_cleanup_free_ char *text = strdup(in->options->device_map);
@@ -172,6 +199,7 @@ int device_map_read(struct map_input *in, struct gpu_map *map)
 
 	if (!text)
 		return -ENOMEM;
+	join_pairs(text);
 	while ((pair = strsep(&rest, SEPARATORS))) {
 		if (*pair && read_pair(in, pair, map))
 			break;

@@ -79,6 +79,9 @@ UNIT_TEST(a_gpu_has_four_kinds_of_names)
 		"GPU-70000000=GPU-0000000070000001",
 		"0x70000000=0x70000001",
 		"130=131",
+		"256=257",
+		"0x100 = 0x101",
+		" 0x100=\t 257 ,",
 		"0X100=130,,0x101=renderD130",
 	};
 
@@ -100,6 +103,8 @@ UNIT_TEST(a_syntax_error_is_refused_and_quoted)
 	assert_wrong("0x100", "device-map:syntax", "\"0x100\" is not SAVED=PRESENT");
 	assert_wrong("=0x100", "device-map:syntax", "SAVED=PRESENT");
 	assert_wrong("0x100=", "device-map:syntax", "SAVED=PRESENT");
+	assert_wrong("0x100 =  ", "device-map:syntax", "\"0x100=\" is not SAVED=PRESENT");
+	assert_wrong("0x100 0x101", "device-map:syntax", "\"0x100\" is not SAVED=PRESENT");
 	assert_wrong("0x100=card0", "device-map:syntax", "\"card0\"");
 	assert_wrong("renderD=0x100", "device-map:syntax", "\"renderD\"");
 	assert_wrong("0x100=renderD12x", "device-map:syntax", "\"renderD12x\"");
@@ -135,6 +140,12 @@ UNIT_TEST(an_ambiguous_name_is_refused)
 	make_machine(&machine);
 	machine_gpu(&machine, 0)->gpu_id = 0x133;
 	options.device_map = (char *)"133=0x101";
+	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
+	assert_reason(&map, "device-map:ambiguous");
+	map_done(&map);
+	/* 0x257 and 257. */
+	machine_gpu(&machine, 2)->gpu_id = 0x257;
+	options.device_map = (char *)"0x133=257";
 	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
 	assert_reason(&map, "device-map:ambiguous");
 	map_done(&map);
