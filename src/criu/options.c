@@ -20,6 +20,7 @@
 enum kind {
 	SWITCH,
 	BYTES,
+	SIZE,
 	SECONDS,
 	TEXT,
 };
@@ -70,6 +71,7 @@ static void set_default(struct options *options, const struct row *row)
 		*(bool *)field = row->default_value;
 		break;
 	case BYTES:
+	case SIZE:
 	case SECONDS:
 		*(uint64_t *)field = row->default_value;
 		break;
@@ -104,6 +106,36 @@ static int set_number(uint64_t *field, const struct row *row, const char *value,
 	return 0;
 }
 
+static int parse_share(const char *value, uint64_t *ret_share)
+{
+	size_t digits = strspn(value, "0123456789");
+	unsigned long percent = strtoul(value, NULL, 10);
+
+	if (!digits || strcmp(value + digits, "%") != 0)
+		return -EINVAL;
+	if (!percent || percent > OPTION_SHARE_MAX)
+		return -ERANGE;
+	*ret_share = OPTION_SHARE | percent;
+	return 0;
+}
+
+/* All sizes have one error line, because they have two forms. */
+static int set_size(uint64_t *field, const char *value, const char *source)
+{
+	bool is_share = strchr(value, '%') != NULL;
+	int ret = is_share ? parse_share(value, field) : parse_size(value, field);
+
+	if (!ret && !is_share && *field > SIZE_MAX / 2)
+		ret = -ERANGE;
+	if (ret < 0)
+		return log_error(
+			ret,
+			"option %s: \"%s\" is neither a size, such as 16G, nor a part of the"
+			" free memory, from 1%% to %u%%",
+			source, value, OPTION_SHARE_MAX);
+	return 0;
+}
+
 static int set_text(char **field, const char *value, const char *source)
 {
 	char *copy = strdup(value);
@@ -123,6 +155,8 @@ static int set_option(struct options *options, const struct row *row, const char
 	switch (row->kind) {
 	case SWITCH:
 		return set_switch(field, value, source);
+	case SIZE:
+		return set_size(field, value, source);
 	case BYTES:
 	case SECONDS:
 		return set_number(field, row, value, source);

@@ -19,48 +19,21 @@
 #include "kernel/free_memory.h"
 #include "kernel/kfd.h"
 
-/* The rest is for CRIU and for the job. */
-#define SHARE_MAX 90u
-
-static int parse_share(const char *text, uint64_t *ret_percent)
+static int choose_size(uint64_t option, uint64_t *ret_bytes)
 {
-	char *end;
-	unsigned long percent;
+	uint64_t bytes = option, free_bytes = 0, most;
+	int ret;
 
-	if (text[0] < '0' || text[0] > '9')
-		return -EINVAL;
-	percent = strtoul(text, &end, 10);
-	if (strcmp(end, "%") != 0)
-		return -EINVAL;
-	if (!percent || percent > SHARE_MAX)
-		return -ERANGE;
-	*ret_percent = percent;
-	return 0;
-}
-
-/* 0: the option is off. */
-static int choose_size(const char *text, uint64_t *ret_bytes)
-{
-	uint64_t bytes = 0, percent = 0, free_bytes = 0, most;
-	int ret = strchr(text, '%') ? parse_share(text, &percent) : parse_size(text, &bytes);
-
-	if (ret < 0)
-		return log_error(ret,
-				 "option dump-memory: \"%s\" is neither a size, such as 16G, nor a"
-				 " part of the free memory, from 1%% to %u%%",
-				 text, SHARE_MAX);
-	if (!percent && !bytes)
-		return 0;
 	ret = free_memory_find(&free_bytes);
 	if (ret < 0)
 		return log_error(ret, "option dump-memory: cannot find out how much is free");
-	most = free_bytes / 100 * SHARE_MAX;
-	if (percent)
-		bytes = free_bytes / 100 * percent;
+	most = free_bytes / 100 * OPTION_SHARE_MAX;
+	if (option & OPTION_SHARE)
+		bytes = free_bytes / 100 * (option & ~OPTION_SHARE);
 	if (bytes > most)
 		log_warn("option dump-memory: of %" PRIu64 " MiB only %u%% of the free memory are"
 			 " taken, %" PRIu64 " MiB",
-			 bytes >> 20, SHARE_MAX, most >> 20);
+			 bytes >> 20, OPTION_SHARE_MAX, most >> 20);
 	*ret_bytes = bytes < most ? bytes : most;
 	return 0;
 }
@@ -98,10 +71,11 @@ static const char *find_obstacle(void)
 
 int behind_prepare(struct dump_session *session)
 {
-	const char *text = session->options->dump_memory, *obstacle;
+	const uint64_t option = session->options->dump_memory;
+	const char *obstacle;
 	uint64_t bytes = 0;
 	double begin;
-	int ret = text ? choose_size(text, &bytes) : 0;
+	int ret = option ? choose_size(option, &bytes) : 0;
 
 	if (ret < 0 || !bytes)
 		return ret;

@@ -151,6 +151,22 @@ TEST(the_copy_timeout_can_be_set)
 	assert_int_equal(options.content.copy_timeout_s, standard.content.copy_timeout_s);
 }
 
+TEST(memory_for_a_dump_is_a_size_or_a_part_of_the_free_memory)
+{
+	struct options options;
+
+	assert_int_equal(options_read(&options), 0);
+	assert_int_equal(options.dump_memory, 0);
+	assert_int_equal(read_with("AMDGPU_DUMP_MEMORY", "0", &options), 0);
+	assert_int_equal(options.dump_memory, 0);
+	assert_int_equal(read_with("AMDGPU_DUMP_MEMORY", "16G", &options), 0);
+	assert_int_equal(options.dump_memory, 16ULL << 30);
+	assert_int_equal(read_with("AMDGPU_DUMP_MEMORY", "1%", &options), 0);
+	assert_int_equal(options.dump_memory, OPTION_SHARE | 1);
+	assert_int_equal(read_with("AMDGPU_DUMP_MEMORY", "90%", &options), 0);
+	assert_int_equal(options.dump_memory, OPTION_SHARE | 90);
+}
+
 TEST(an_invalid_number_is_refused_with_variable_and_value)
 {
 	static const struct {
@@ -168,6 +184,18 @@ TEST(an_invalid_number_is_refused_with_variable_and_value)
 		/* In nanoseconds, these do not fit 64 bits. */
 		{ "KFD_COPY_TIMEOUT", "18446744073709551615" },
 		{ "KFD_COPY_TIMEOUT", "18446744073" },
+		{ "AMDGPU_DUMP_MEMORY", "" },
+		{ "AMDGPU_DUMP_MEMORY", "half" },
+		{ "AMDGPU_DUMP_MEMORY", "%" },
+		{ "AMDGPU_DUMP_MEMORY", "0%" },
+		{ "AMDGPU_DUMP_MEMORY", "91%" },
+		{ "AMDGPU_DUMP_MEMORY", "50 %" },
+		{ "AMDGPU_DUMP_MEMORY", "50%G" },
+		{ "AMDGPU_DUMP_MEMORY", "-50%" },
+		{ "AMDGPU_DUMP_MEMORY", "0.5%" },
+		{ "AMDGPU_DUMP_MEMORY", "18446744073709551666%" },
+		{ "AMDGPU_DUMP_MEMORY", "9223372036854775858" },
+		{ "KFD_MAX_BUFFER_SIZE", "50%" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
