@@ -2,6 +2,7 @@
 /* Helpers that need only the C library. include/amdgpu_plugin_util.h describes each one. */
 #include "amdgpu_plugin_util.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -326,19 +327,21 @@ int parse_switch(const char *text, bool *ret_on)
 
 static int unit_shift(const char *unit)
 {
-	static const char units[] = "KMG";
+	static const char units[] = "kmg";
 	const char *found;
 
 	if (!unit[0])
 		return 0;
-	found = strchr(units, unit[0]);
-	if (!found || unit[1])
+	found = strchr(units, tolower((unsigned char)unit[0]));
+	if (!found ||
+	    (unit[1] && strcasecmp(unit + 1, "B") != 0 && strcasecmp(unit + 1, "iB") != 0))
 		return -EINVAL;
 	return 10 * (int)(found - units + 1);
 }
 
 int parse_size(const char *text, uint64_t *ret_bytes)
 {
+	bool is_hex = !strncasecmp(text, "0x", 2) && isxdigit((unsigned char)text[2]);
 	unsigned long long value;
 	char *end;
 	int shift;
@@ -347,7 +350,7 @@ int parse_size(const char *text, uint64_t *ret_bytes)
 	if (text[0] < '0' || text[0] > '9')
 		return -EINVAL;
 	errno = 0;
-	value = strtoull(text, &end, 10);
+	value = strtoull(text, &end, is_hex ? 16 : 10);
 	if (errno)
 		return -errno;
 	shift = unit_shift(end);

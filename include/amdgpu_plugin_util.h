@@ -101,8 +101,10 @@ void nofile_restore(const struct rlimit *old);
 
 /* Parses "0", "1", "NO" or "YES", in upper or lower case. -EINVAL: @text is something else. */
 int parse_switch(const char *text, bool *ret_on);
-/* Parses decimal digits and an optional unit K, M or G. -EINVAL: @text is something else; -ERANGE:
- * the number is too large. */
+/* Parses a decimal number, or a hexadecimal one after "0x", and an optional unit: K, M or G, with B
+ * or iB behind it or not, in upper or lower case. All units are powers of 1024. CRIU's own plugin
+ * takes hexadecimal numbers, k and MB, too. -EINVAL: @text is something else; -ERANGE: the number
+ * is too large. */
 int parse_size(const char *text, uint64_t *ret_bytes);
 
 /* A PCI address, as the properties `domain` and `location_id` of a KFD node have it. */

@@ -38,50 +38,67 @@ UNIT_TEST(switches_are_0_1_no_and_yes_in_any_case)
 	}
 }
 
-UNIT_TEST(sizes_are_decimal_with_k_m_or_g)
-{
-	static const struct {
-		const char *text;
-		int ret;
-		uint64_t bytes;
-	} cases[] = {
-		{ "0", 0, 0 },
-		{ "1", 0, 1 },
-		{ "007", 0, 7 },
-		{ "4096", 0, 4096 },
-		{ "4K", 0, 4096 },
-		{ "32M", 0, 32ULL << 20 },
-		{ "3G", 0, 3ULL << 30 },
-		{ "0G", 0, 0 },
-		{ "18446744073709551615", 0, UINT64_MAX },
-		{ "18014398509481983K", 0, UINT64_MAX - 1023 },
-		{ "17179869183G", 0, UINT64_MAX - ((1ULL << 30) - 1) },
-		{ "18446744073709551616", -ERANGE, 0 },
-		{ "18014398509481984K", -ERANGE, 0 },
-		{ "17592186044416M", -ERANGE, 0 },
-		{ "17179869184G", -ERANGE, 0 },
-		{ "99999999999999999999999999", -ERANGE, 0 },
-		{ "", -EINVAL, 0 },
-		{ "K", -EINVAL, 0 },
-		{ "-1", -EINVAL, 0 },
-		{ "+1", -EINVAL, 0 },
-		{ " 1", -EINVAL, 0 },
-		{ "1 ", -EINVAL, 0 },
-		{ "1 K", -EINVAL, 0 },
-		{ "1KB", -EINVAL, 0 },
-		{ "1KK", -EINVAL, 0 },
-		{ "1T", -EINVAL, 0 },
-		{ "1.5G", -EINVAL, 0 },
-		{ "0x10", -EINVAL, 0 },
-		{ "ten", -EINVAL, 0 },
-	};
+static const struct {
+	const char *text;
+	int ret;
+	uint64_t bytes;
+} sizes[] = {
+	{ "0", 0, 0 },
+	{ "1", 0, 1 },
+	{ "007", 0, 7 },
+	{ "4096", 0, 4096 },
+	{ "4K", 0, 4096 },
+	{ "32M", 0, 32ULL << 20 },
+	{ "3G", 0, 3ULL << 30 },
+	{ "0G", 0, 0 },
+	{ "4k", 0, 4096 },
+	{ "2m", 0, 2 << 20 },
+	{ "1KB", 0, 1024 },
+	{ "2MiB", 0, 2 << 20 },
+	{ "2gib", 0, 2ULL << 30 },
+	{ "0x10", 0, 16 },
+	{ "0X200000", 0, 2 << 20 },
+	{ "0x10k", 0, 16384 },
+	{ "0xffffffffffffffff", 0, UINT64_MAX },
+	{ "0x10000000000000000", -ERANGE, 0 },
+	{ "18446744073709551615", 0, UINT64_MAX },
+	{ "18014398509481983K", 0, UINT64_MAX - 1023 },
+	{ "17179869183G", 0, UINT64_MAX - ((1ULL << 30) - 1) },
+	{ "18446744073709551616", -ERANGE, 0 },
+	{ "18014398509481984K", -ERANGE, 0 },
+	{ "17592186044416M", -ERANGE, 0 },
+	{ "17179869184G", -ERANGE, 0 },
+	{ "99999999999999999999999999", -ERANGE, 0 },
+	{ "", -EINVAL, 0 },
+	{ "K", -EINVAL, 0 },
+	{ "-1", -EINVAL, 0 },
+	{ "+1", -EINVAL, 0 },
+	{ " 1", -EINVAL, 0 },
+	{ "1 ", -EINVAL, 0 },
+	{ "1 K", -EINVAL, 0 },
+	{ "1B", -EINVAL, 0 },
+	{ "1KK", -EINVAL, 0 },
+	{ "1Ki", -EINVAL, 0 },
+	{ "1KBB", -EINVAL, 0 },
+	{ "1K B", -EINVAL, 0 },
+	{ "1T", -EINVAL, 0 },
+	{ "1.5G", -EINVAL, 0 },
+	{ "0x", -EINVAL, 0 },
+	{ "0x-1", -EINVAL, 0 },
+	{ "0x 1", -EINVAL, 0 },
+	{ "1x0", -EINVAL, 0 },
+	{ "10h", -EINVAL, 0 },
+	{ "ten", -EINVAL, 0 },
+};
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+UNIT_TEST(sizes_are_numbers_with_k_m_or_g)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		uint64_t bytes = 42;
 
-		print_message("case \"%s\"\n", cases[i].text);
-		assert_int_equal(parse_size(cases[i].text, &bytes), cases[i].ret);
-		assert_int_equal(bytes, cases[i].ret ? 42 : cases[i].bytes);
+		print_message("case \"%s\"\n", sizes[i].text);
+		assert_int_equal(parse_size(sizes[i].text, &bytes), sizes[i].ret);
+		assert_int_equal(bytes, sizes[i].ret ? 42 : sizes[i].bytes);
 	}
 }
 
