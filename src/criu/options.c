@@ -16,6 +16,7 @@
 
 #define LINE_MAX_LENGTH 8192
 #define KEY_MAX_LENGTH  40
+#define MARK            "\xef\xbb\xbf"
 
 enum kind {
 	SWITCH,
@@ -46,15 +47,19 @@ static const struct row {
 	MAP_OPTIONS(MAP_ROW) CONTENT_OPTIONS(CONTENT_ROW) OTHER_OPTIONS(OTHER_ROW)
 };
 
-static const char *key_of(const struct row *row, char key[static KEY_MAX_LENGTH])
+static const char *to_key(const char *word, char key[static KEY_MAX_LENGTH])
 {
-	const char *word = strchr(row->variable, '_') + 1;
 	size_t i;
 
 	for (i = 0; i < KEY_MAX_LENGTH - 1 && word[i]; i++)
-		key[i] = (char)(word[i] == '_' ? '-' : tolower(word[i]));
+		key[i] = (char)(word[i] == '_' ? '-' : tolower((unsigned char)word[i]));
 	key[i] = '\0';
 	return key;
+}
+
+static const char *key_of(const struct row *row, char key[static KEY_MAX_LENGTH])
+{
+	return to_key(strchr(row->variable, '_') + 1, key);
 }
 
 static void *field_of(struct options *options, const struct row *row)
@@ -178,6 +183,22 @@ static char *strip(char *text)
 	return text;
 }
 
+/* Users write the variable's name for the key, or the key in upper case or with underscores. */
+static int refuse_key(const char *key, const char *place)
+{
+	char written[KEY_MAX_LENGTH], variable[KEY_MAX_LENGTH], known[KEY_MAX_LENGTH];
+
+	(void)to_key(key, written);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!strcmp(key_of(&rows[i], known), written) ||
+		    !strcmp(to_key(rows[i].variable, variable), written))
+			return log_error(-EINVAL,
+					 "option %s: there is no option \"%s\"; use \"%s\"", place,
+					 key, known);
+	}
+	return log_error(-EINVAL, "option %s: there is no option \"%s\"", place, key);
+}
+
 static int set_by_key(struct options *options, const char *key, const char *value,
 		      const char *place)
 {
@@ -189,7 +210,7 @@ static int set_by_key(struct options *options, const char *key, const char *valu
 		(void)snprintf(source, sizeof(source), "%s: %s", place, key);
 		return set_option(options, &rows[i], value, source);
 	}
-	return log_error(-EINVAL, "option %s: there is no option \"%s\"", place, key);
+	return refuse_key(key, place);
 }
 
 static int read_line(struct options *options, char *line, const char *place)
@@ -202,6 +223,16 @@ static int read_line(struct options *options, char *line, const char *place)
 		return log_error(-EINVAL, "option %s: \"%s\" is not \"key = value\"", place, key);
 	*value++ = '\0';
 	return set_by_key(options, strip(key), strip(value), place);
+}
+
+/* @line is no whole line. */
+static int refuse_line(const char *line, const char *place)
+{
+	if (strlen(line) < LINE_MAX_LENGTH - 1)
+		return log_error(-EINVAL, "option %s: the line has a zero byte; use plain text",
+				 place);
+	return log_error(-EINVAL, "option %s: the line is too long; use at most %d bytes", place,
+			 LINE_MAX_LENGTH - 1);
 }
 
 static int read_file(struct options *options, const char *path)
@@ -219,12 +250,12 @@ static int read_file(struct options *options, const char *path)
 	while (!ret && fgets(line, sizeof(line), file)) {
 		(void)snprintf(place, sizeof(place), "%s:%u", path, ++number);
 		if (!strchr(line, '\n') && !feof(file))
-			return log_error(-EINVAL,
-					 "option %s: the line is too long; use at most %d bytes",
-					 place, LINE_MAX_LENGTH - 1);
-		ret = read_line(options, line, place);
+			return refuse_line(line, place);
+		/* Some editors begin a file with a byte order mark. */
+		ret = read_line(options, line + (number == 1 && !strncmp(line, MARK, 3) ? 3 : 0),
+				place);
 	}
-	return !ret && ferror(file) ? log_error(-EIO, "options: cannot read %s", path) : ret;
+	return !ret && ferror(file) ? log_error(-errno, "options: cannot read %s", path) : ret;
 }
 
 static int read_environment(struct options *options)

@@ -104,7 +104,12 @@ TEST(an_error_in_the_file_is_logged_with_its_line)
 		{ "numa-check = maybe\n", "plugin.conf:1", "\"maybe\"" },
 		{ "\n\nnuma-check\n", "plugin.conf:3", "\"numa-check\"" },
 		{ "#\nnuma = 0\n", "plugin.conf:2", "\"numa\"" },
-		{ "KFD_NUMA_CHECK = 0\n", "plugin.conf:1", "\"KFD_NUMA_CHECK\"" },
+		{ "KFD_NUMA_CHECK = 0\n", "plugin.conf:1",
+		  "no option \"KFD_NUMA_CHECK\"; use \"numa-check\"" },
+		{ "Fw_Ver_Check = 0\n", "plugin.conf:1",
+		  "no option \"Fw_Ver_Check\"; use \"fw-ver-check\"" },
+		{ "amdgpu-force = 1\n", "plugin.conf:1", "\"amdgpu-force\"; use \"force\"" },
+		{ "KFD_FORCE = 1\n", "plugin.conf:1", "no option \"KFD_FORCE\": " },
 		{ "copy-timeout = 1e9\n", "plugin.conf:1", "\"1e9\"" },
 		{ "max-buffer-size =\n", "plugin.conf:1", "\"\"" },
 		{ "= 0\n", "plugin.conf:1", "\"\"" },
@@ -127,12 +132,33 @@ TEST(an_unreadable_file_is_an_error)
 	_cleanup_free_ char *line = malloc(100000);
 
 	assert_true(options_read_with_file(unit_path("."), &options) < 0);
-	assert_logged("Error (amdgpu_plugin): ", "cannot read");
+	/* Container runtimes make a directory of a mount's source that is missing. */
+	assert_logged("Error (amdgpu_plugin): ", "cannot read", "Is a directory");
 	assert_non_null(line);
 	memset(line, 'x', 99999);
 	line[99999] = '\0';
 	assert_int_equal(read_file(line, &options), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "plugin.conf:1", "too long");
+}
+
+TEST(a_file_may_begin_with_a_byte_order_mark)
+{
+	_cleanup_(options_done) struct options options = { 0 };
+
+	assert_int_equal(read_file("\xef\xbb\xbf# comment\nnuma-check = 0\n", &options), 0);
+	assert_false(options.map.check_numa);
+	assert_int_equal(read_file("\xef\xbb\xbfxgmi-check = 0\r\n", &options), 0);
+	assert_false(options.map.check_xgmi);
+	assert_int_equal(read_file("\n\xef\xbb\xbfxgmi-check = 0\n", &options), -EINVAL);
+}
+
+TEST(a_zero_byte_in_the_file_is_named)
+{
+	struct options options;
+
+	unit_write("plugin.conf", "f\0o\0r\0c\0e\0=\0001\0\n\0", 16);
+	assert_int_equal(options_read_with_file(unit_path("plugin.conf"), &options), -EINVAL);
+	assert_logged("Error (amdgpu_plugin): ", "plugin.conf:1: ", "has a zero byte");
 }
 
 TEST(the_environment_overrides_the_file)
