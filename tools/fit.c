@@ -172,12 +172,12 @@ static int fit_process(struct fit *fit, const struct tool_kfd *kfd)
 	return ret;
 }
 
-/* The render nodes of another machine are not here. A GPU without one has the minor 0. */
+/* The render nodes of another machine are not here. A GPU without one has the minor 0, or -1. */
 static int check_minor(uint32_t minor, int lowest_fd, int *ret_fd)
 {
 	(void)lowest_fd;
 	*ret_fd = -1;
-	return minor ? 0 : -ENOENT;
+	return minor >= RENDER_NODE_MINOR_FIRST && minor <= RENDER_NODE_MINOR_LAST ? 0 : -ENOENT;
 }
 
 static bool has_nodes(const char *tree)

@@ -126,5 +126,8 @@ pairs_fit() {
 	done < <(tr '\t' '\037' < test/data/topologies/pairs.tsv)
 	expect "fit, a GPU without render node" 1 "cannot open renderD0" fit -t "$work/trees/mi350x-1gpu--no-minor" \
 		"$work/trees/images-of-mi350x-1gpu"
+	sed -i 's/^drm_render_minor 0$/drm_render_minor 4294967295/' "$work/trees/mi350x-1gpu--no-minor"/nodes/*/properties
+	expect "fit, a GPU with the render minor -1" 1 "cannot open renderD4294967295" fit -t "$work/trees/mi350x-1gpu--no-minor" \
+		"$work/trees/images-of-mi350x-1gpu"
 	[ $pairs -gt 100 ] || { echo "tool: fit: only $pairs pairs"; failed=$((failed + 1)); }
 }
