@@ -26,6 +26,8 @@ struct member {
 	uint64_t size;
 	/* In the store, but for pages files. */
 	uint64_t offset;
+	/* Of files.img, which other dumps of the archive have, too. NULL for other images. */
+	char *directory;
 };
 
 struct image_archive {
@@ -56,10 +58,17 @@ static bool identify(const struct tar_member *entry, struct member *ret_member, 
 	return true;
 }
 
-/* The images of one dump are in one directory. */
+/* The GPU images of one dump are in one directory. CRIU's files.img tells nothing: the archive of a
+ * pod has one for each container, and most of them use no GPU. */
 static int check_directory(struct image_archive *archive, const struct tar_member *entry,
-			   const struct member *member, size_t length)
+			   struct member *member, size_t length)
 {
+	if (member->image.kind == IMAGE_NONE) {
+		member->directory = strndup(entry->path, length);
+		return member->directory ? 0
+					 : log_error(-ENOMEM, "archive %s: cannot list its images",
+						     archive->name);
+	}
 	if (!archive->directory)
 		archive->directory = strndup(entry->path, length);
 	if (!archive->directory)
@@ -118,11 +127,33 @@ static int take_member(struct tar_member *entry, void *argument)
 	ret = check_directory(archive, entry, &member, length);
 	if (!ret && member.image.kind != IMAGE_PAGES)
 		ret = store(archive, entry, &member);
-	if (ret < 0)
+	if (ret < 0) {
+		free(member.directory);
 		return ret;
+	}
 	archive->has_state |= member.image.kind != IMAGE_NONE && member.image.kind != IMAGE_PAGES;
 	ret = array_append(&archive->members, &archive->count, sizeof(member), &member);
-	return ret < 0 ? log_error(ret, "archive %s: cannot list its images", archive->name) : 0;
+	if (ret == 0)
+		return 0;
+	free(member.directory);
+	return log_error(ret, "archive %s: cannot list its images", archive->name);
+}
+
+/* Removes each files.img that is not beside the GPU images. */
+static void drop_other_files(struct image_archive *archive)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < archive->count; i++) {
+		struct member *member = &archive->members[i];
+		bool keep = !member->directory || !strcmp(member->directory, archive->directory);
+
+		free(member->directory);
+		member->directory = NULL;
+		if (keep)
+			archive->members[count++] = *member;
+	}
+	archive->count = count;
 }
 
 static int compare_names(const void *left, const void *right)
@@ -137,6 +168,7 @@ static int check_members(struct image_archive *archive)
 				 "archive %s: has no images of AMD GPUs: its job used none, or CRIU"
 				 " ran without the plugin",
 				 archive->name);
+	drop_other_files(archive);
 	qsort(archive->members, archive->count, sizeof(*archive->members), compare_names);
 	for (size_t i = 1; i < archive->count; i++) {
 		if (!compare_names(&archive->members[i - 1], &archive->members[i]))
@@ -176,6 +208,8 @@ void image_archive_free(struct image_archive **archive)
 		return;
 	fd_close(&(*archive)->fd);
 	fd_close(&(*archive)->store);
+	for (size_t i = 0; i < (*archive)->count; i++)
+		free((*archive)->members[i].directory);
 	free((*archive)->members);
 	free((*archive)->directory);
 	free(*archive);

@@ -54,6 +54,7 @@ archives() {
 	oci_image "$work/images" "$work/oci.tar.zst" && zstd -qf "$work/oci.tar.zst" -o "$work/oci.zst"
 	expect "verify, ctr's image" 0 "^28 BOs" verify "$work/oci.zst"
 	archives_with_files
+	archives_of_pods
 	archives_that_differ
 	archives_that_are_bad
 	complains "an error of an archive" verify "$work/short"
@@ -71,6 +72,24 @@ archives_with_files() {
 		verify "$work/files.tar.zst"
 	rm "$work/packed/checkpoint/files.img"
 	cp "$work/images/amdgpu-renderD-2.img" "$work/packed/checkpoint"
+}
+
+# The archive of a pod, of whose containers one uses GPUs.
+archives_of_pods() {
+	rm -rf "$work/pod" && mkdir -p "$work/pod/a/checkpoint" "$work/pod/z/checkpoint"
+	files_img 16 100 | tee "$work/pod/a/checkpoint/files.img" > "$work/pod/z/checkpoint/files.img"
+	cp -r "$work/packed/checkpoint" "$work/pod/job"
+	tar -C "$work/pod" --sort=name -cf "$work/pod.tar" .
+	expect "verify, archive of a pod" 0 "as they were saved" verify "$work/pod.tar"
+	expect "the list of another container" 0 "warning: the images have no files.img" verify "$work/pod.tar"
+	cp "$work/pod/a/checkpoint/files.img" "$work/pod/job"
+	tar -C "$work/pod" --sort=name -cf "$work/pod.tar" .
+	expect "verify, archive of a pod, CRIU's list" 1 "images: file 100, which CRIU saved by a plugin, has no image" \
+		verify "$work/pod.tar"
+	cp "$work/pod/job"/amdgpu-* "$work/pod/z/checkpoint"
+	tar -C "$work/pod" --sort=name -cf "$work/pod.tar" .
+	expect "show, archive of a pod with two jobs" 2 "is in another directory than the images before it; unpack it" show "$work/pod.tar"
+	rm -r "$work/pod"
 }
 
 archives_that_differ() {
