@@ -106,21 +106,22 @@ static int open_reader(const struct walk *walk, struct source *source, struct ar
 	return 0;
 }
 
-static bool is_digest(const char *name, size_t length)
+/* Whether @path is the digest of a blob with @end behind it. */
+static bool is_digest(const char *path, const char *end)
 {
-	return length == BLOB_NAME_LEN && strspn(name, "0123456789abcdef") >= length;
+	return strspn(path, "0123456789abcdef") == BLOB_NAME_LEN &&
+	       !strcmp(path + BLOB_NAME_LEN, end);
 }
 
-/* "blobs/sha256/DIGEST" of an OCI layout, and "DIGEST.tar" of docker's layout. */
+/* "blobs/sha256/DIGEST" of an OCI layout, "DIGEST.tar" of podman's docker-archive, and
+ * "DIGEST/layer.tar" of docker before release 25. */
 static bool is_blob(const char *path)
 {
-	const char *end = strrchr(path, '.');
-
 	if (!strncmp(path, "./", 2))
 		path += 2;
 	if (!strncmp(path, BLOBS, strlen(BLOBS)))
-		return is_digest(path + strlen(BLOBS), strlen(path + strlen(BLOBS)));
-	return end && !strcmp(end, ".tar") && is_digest(path, (size_t)(end - path));
+		return is_digest(path + strlen(BLOBS), "");
+	return is_digest(path, ".tar") || is_digest(path, "/layer.tar");
 }
 
 static int walk_entries(const struct walk *walk, struct archive *reader, const char *blob);

@@ -17,6 +17,17 @@ oci_image() { # DIR ARCHIVE
 	tar -C "$work/layout" -cf "$2" .
 }
 
+# The same as docker before release 25 saves it.
+docker_image() { # DIR ARCHIVE
+	local id
+
+	id=$(echo layer | sha256sum | cut -d ' ' -f 1)
+	rm -rf "$work/layout" && mkdir -p "$work/layout/$id"
+	echo '[{"Layers": []}]' > "$work/layout/manifest.json"
+	tar -C "$1" -cf "$work/layout/$id/layer.tar" .
+	tar -C "$work/layout" -cf "$2" manifest.json "$id"
+}
+
 # has_same NAME COMMAND... ARCHIVE: the tool prints what it prints for the directory.
 has_same() {
 	local name=$1
@@ -53,6 +64,8 @@ archives() {
 	has_same "show, podman's image" show "$work/oci.tar"
 	oci_image "$work/images" "$work/oci.tar.zst" && zstd -qf "$work/oci.tar.zst" -o "$work/oci.zst"
 	expect "verify, ctr's image" 0 "^28 BOs" verify "$work/oci.zst"
+	docker_image "$work/packed" "$work/docker.tar"
+	expect "verify, docker's image" 0 "^28 BOs" verify "$work/docker.tar"
 	archives_with_files
 	archives_of_pods
 	archives_that_differ
