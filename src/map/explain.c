@@ -488,8 +488,11 @@ int explain_map(const struct gpu_map *map)
 	case REASON_MALFORMED:
 		return explain_malformed(in, map);
 	case REASON_TOO_MANY:
-		return log_error(-ENODEV, "map: the image or this machine has more than %d GPUs",
-				 GPU_SET_MAX);
+		return log_error(
+			-ENODEV,
+			"map: the image or this machine has more than %d GPUs; hide the others"
+			" with the device cgroup",
+			GPU_SET_MAX);
 	case REASON_COUNT:
 		return explain_count(in);
 	case REASON_DEVICE_MAP:
