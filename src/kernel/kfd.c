@@ -101,10 +101,12 @@ static int report_open(int ret)
 	dev_t device = 0;
 
 	if (ret == -EACCES)
-		return log_error(ret,
-				 "%s: cannot open; run this as root, or as a member of the node's"
-				 " group",
-				 KFD_PATH);
+		return log_error(ret, "%s: cannot open; %s", KFD_PATH,
+				 geteuid()
+					 ? "run this as root, or as a member of the node's group"
+					 : "a security module (SELinux: setsebool"
+					   " container_use_devices=1) or a user namespace (rootless"
+					   " podman: --group-add keep-groups) forbids it to root");
 	if (ret == -ENOENT)
 		return log_error(ret,
 				 "%s: cannot open; load the driver amdgpu, or give the container"

@@ -86,7 +86,7 @@ checks_machine() {
 	AMDGPU_SIM_KNOBS="kfd_minor=7" checked one "an old driver" 1 "version 1.7 cannot checkpoint; use version 1.8" -L build
 	AMDGPU_SIM_KNOBS="faults=kfd:CRIU_UNPAUSE 1 -25;faults=kfd:CRIU_UNPAUSE 2 -25" checked one "a driver without checkpoints" 1 "cannot checkpoint: .*Linux 5.18" -L build
 	AMDGPU_SIM_KNOBS="faults=kfd:CRIU_UNPAUSE 1 -13;faults=kfd:CRIU_UNPAUSE 2 -13" checked one "no right" 1 "cannot checkpoint: .*CAP_CHECKPOINT_RESTORE" -L build
-	AMDGPU_SIM_KNOBS="faults=kfd:OPEN 1 -13" checked one "no right to open" 1 "cannot open; run this as root, or as a member of the node's group" -L build
+	AMDGPU_SIM_KNOBS="faults=kfd:OPEN 1 -13" checked one "no right to open" 1 "cannot open; a security module (SELinux: setsebool container_use_devices=1)" -L build
 	AMDGPU_SIM_KNOBS="faults=kfd:OPEN 1 -2" checked one "no node" 1 "cannot open; load the driver amdgpu, or give the container" -L build
 	AMDGPU_SIM_KNOBS="faults=kfd:OPEN 1 -1" checked one "no access" 1 "the device cgroup must allow c [0-9]*:[0-9]* rw" -L build
 	AMDGPU_SIM_KNOBS="in_reset=1" checked one "a GPU in reset" 1 "GPU 0x07cd: a GPU is in reset.*dump again" -L build
