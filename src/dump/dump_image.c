@@ -16,6 +16,7 @@
 #include "dump/shared_bos.h"
 #include "image/image.h"
 #include "image/image_dir.h"
+#include "image/image_validate.h"
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
@@ -360,8 +361,13 @@ static int write_state(struct dumped_process *process)
 		ret = save_gem_handles(process, kfd);
 	if (!ret)
 		ret = save_priv_data(process, kfd);
-	ret = ret < 0 ? log_error(ret, "%s: cannot write the image", process->name)
-		      : image_write_kfd(process->id, kfd);
+	if (ret < 0)
+		(void)log_error(ret, "%s: cannot write the image", process->name);
+	/* Otherwise the job ends, and a restore refuses its image. */
+	if (!ret && kfd->num_of_gpus)
+		ret = image_validate_kfd(process->id, kfd);
+	if (!ret)
+		ret = image_write_kfd(process->id, kfd);
 	criu_kfd__free_unpacked(kfd, NULL);
 	return ret;
 }

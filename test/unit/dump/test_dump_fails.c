@@ -77,6 +77,17 @@ TEST(dmabufs_of_all_processes_may_exceed_the_limit)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+/* Kernels before 6.12 give two GPUs one gpu_id, if their hashes are equal. */
+TEST(an_image_that_a_restore_would_refuse_is_not_written)
+{
+	struct fake_process *process = add_process(tracee);
+
+	add_device(process, GPU_B, GPU_A);
+	add_device(process, GPU_B, GPU_B);
+	add_bo(process, GPU_B, KFD_BO_USERPTR, 0x700000, 0x123000, 0);
+	assert_dump_fails(process, "kfd 5: GPU 0xdfd4 is in the image twice");
+}
+
 /* The kernel answers so if the process has changed between two calls. */
 TEST(counts_that_keep_changing_fail_the_dump)
 {
