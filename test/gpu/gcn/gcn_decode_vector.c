@@ -166,11 +166,15 @@ int sim_gcn_decode_short(struct sim_gcn_inst *inst, u32 available)
 	}
 	if (ret < 0 || (inst->op == SIM_GCN_v_nop && in & 0x01fe01ff))
 		return -EINVAL;
-	if (inst->flags & SIM_GCN_TO_SCALAR) {
+	if (inst->flags & SIM_GCN_TO_SCALAR)
 		inst->dst -= SIM_GCN_VGPR0;
-		if (inst->src[0] < SIM_GCN_VGPR0)
-			return -EINVAL;
-	}
+	if (inst->op == SIM_GCN_v_accvgpr_mov_b32)
+		inst->dst += SIM_GCN_ACC0 - SIM_GCN_VGPR0;
+	if ((inst->flags & SIM_GCN_TO_SCALAR || inst->op == SIM_GCN_v_accvgpr_mov_b32) &&
+	    inst->src[0] < SIM_GCN_VGPR0)
+		return -EINVAL;
+	if (inst->op == SIM_GCN_v_accvgpr_mov_b32)
+		inst->src[0] += SIM_GCN_ACC0 - SIM_GCN_VGPR0;
 	inst->sdst = inst->src[2] = SIM_GCN_VCC;
 	if (inst->src[0] == SIM_GCN_SDWA || inst->src[0] == SIM_GCN_DPP)
 		return take_extension(inst, available);
@@ -234,20 +238,18 @@ static int check_across(const struct sim_gcn_inst *inst)
 										       : -EINVAL;
 }
 
-/* Which halves a constant means is only known for low halves of 32 bits. */
+/* Which halves a constant means is only known for low halves of 32 bits, and for low halves of
+ * integers. v_pk_mov_b32 takes one half of a source. */
 static int check_packed_constants(const struct sim_gcn_inst *inst)
 {
 	bool is_wide = inst->flags & (SIM_GCN_PACKED_WIDE | SIM_GCN_MIXED);
-	u32 i;
+	u32 high = inst->select | (inst->op == SIM_GCN_v_pk_mov_b32 ? 0 : inst->select_high), i;
+	u32 last = is_wide ? SIM_GCN_LITERAL - 1u : inst->flags & SIM_GCN_FLOAT ? 0 : 208u;
 
-	for (i = 0; i < 3; i++) {
-		if (!inst->width[i + 1] || inst->src[i] < SIM_GCN_ZERO ||
-		    inst->src[i] >= SIM_GCN_VGPR0)
-			continue;
-		if (!is_wide || inst->src[i] == SIM_GCN_LITERAL ||
-		    (inst->select | inst->select_high) >> i & 1)
+	for (i = 0; i < 3; i++)
+		if (inst->width[i + 1] && inst->src[i] >= SIM_GCN_ZERO &&
+		    inst->src[i] < SIM_GCN_VGPR0 && (inst->src[i] > last || high >> i & 1))
 			return -EINVAL;
-	}
 	return 0;
 }
 

@@ -38,6 +38,14 @@
 
 #define SIGN 0x80000000ull
 
+/* What gcn_matrix.c reads of a row: rows and columns, blocks, and the kind of the elements. */
+enum matrix_kind { MATRIX_FLOATS, MATRIX_HALVES, MATRIX_BFLOATS, MATRIX_BYTES };
+
+static inline u64 matrices(u32 side, u32 blocks, enum matrix_kind kind)
+{
+	return side | blocks << 8 | (u32)kind << 16;
+}
+
 static inline u64 carry(struct sim_gcn_alu *x, u64 out, u64 value)
 {
 	x->carry = out != 0;

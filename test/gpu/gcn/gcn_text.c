@@ -264,7 +264,8 @@ static void put_vector_name(struct text *text, const struct sim_gcn_inst *inst)
 		put_compare(text, inst);
 	else
 		put(text, "%s", row->name);
-	if (inst->op == SIM_GCN_v_nop || inst->flags & (SIM_GCN_TO_SCALAR | SIM_GCN_HAS_LITERAL))
+	if (inst->op == SIM_GCN_v_nop || inst->op == SIM_GCN_v_accvgpr_mov_b32 ||
+	    inst->flags & (SIM_GCN_TO_SCALAR | SIM_GCN_HAS_LITERAL))
 		return;
 	if (inst->extension)
 		put(text, inst->extension == SIM_GCN_SDWA ? "_sdwa" : "_dpp");

@@ -242,9 +242,9 @@ MACHINE_TEST(knows_three_dimensions)
 MACHINE_TEST(names_what_it_does_not_know)
 {
 	assert_int_equal(begin_kernel("add", 64, 64), 0);
-	words_at(CODE)[0] = 0xd3cc0000; /* a matrix instruction */
+	words_at(CODE)[0] = 0xd3ee0000; /* a matrix instruction */
 	assert_int_equal(run_kernel(1000), -EINVAL);
-	assert_non_null(strstr(machine.complaint, "d3cc0000"));
+	assert_non_null(strstr(machine.complaint, "d3ee0000"));
 	assert_non_null(strstr(machine.complaint, "0x100000000 is not known"));
 }
 

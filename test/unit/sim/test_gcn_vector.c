@@ -70,6 +70,10 @@ WANT(pk_fma_f32, pair32(fmaf(single(5, lane), -single(6, lane), single(8, lane))
 			fmaf(single(4, lane), single(7, lane), -single(9, lane))))
 WANT(pk_add_one, pair32(single(4, lane) + 1, single(5, lane) + 1))
 WANT(pk_mov, v[5][lane] | (u64)v[6][lane] << 32)
+WANT(pk_mov_four, 4 | (u64)v[5][lane] << 32)
+WANT(pk_shift_left, (v[4][lane] << 4 & 0xfff0) | (v[4][lane] >> 16 << 20))
+WANT(pk_shift_right,
+     (v[5][lane] & 0xffff) >> (v[4][lane] & 15) | v[5][lane] >> 16 >> (v[4][lane] >> 16 & 15) << 16)
 WANT(pk_fma_f16, pair16(fma(-half(4, lane, 0), half(5, lane, 1), half(6, lane, 0)),
 			fma(half(4, lane, 0), half(5, lane, 0), half(6, lane, 1))))
 WANT(mix, of32(fmaf(half(4, lane, 0), -single(5, lane), fabsf(half(6, lane, 1)))))
@@ -86,6 +90,9 @@ static const struct row rows[] = {
 	{ "v_pk_fma_f32 with halves and signs", { 0xd3b04c02, 0x54220d04 }, pk_fma_f32 },
 	{ "v_pk_add_f32 with 1.0", { 0xd3b24002, 0x0801e504 }, pk_add_one },
 	{ "v_pk_mov_b32", { 0xd3b34802, 0x18020d04 }, pk_mov },
+	{ "v_pk_mov_b32 of a constant", { 0xd3b35002, 0x18020884 }, pk_mov_four },
+	{ "v_pk_lshlrev_b16 by a constant", { 0xd3844002, 0x10020884 }, pk_shift_left },
+	{ "v_pk_lshrrev_b16", { 0xd3854002, 0x18020b04 }, pk_shift_right },
 	{ "v_pk_fma_f16 with halves and a sign", { 0xd38e5002, 0x241a0b04 }, pk_fma_f16 },
 	{ "v_fma_mix_f32", { 0xd3a06402, 0x4c1a0b04 }, mix },
 	{ "v_fma_mixlo_f16", { 0xd3a10002, 0x02020b04 }, mixlo },
@@ -111,7 +118,7 @@ VECTOR_TEST(take_parts_and_halves)
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
 		for (round = 0; round < 100; round++) {
-			bool wide = i < 3;
+			bool wide = i < 4;
 
 			prepare(exec);
 			run(rows[i].words, 2);
@@ -323,60 +330,116 @@ VECTOR_TEST(reach_lds_and_private_memory_by_flat_addresses)
 		assert_int_equal(wave()->v[2][lane], lane < 32 ? v[7][lane] : cells[2 * 64 + lane]);
 }
 
-/* An element of the operand that begins at @reg: the @i-th that the lane has. */
-static double element(u32 reg, u32 lane, u32 i, bool is_half)
+/* Elements that a lane has of the operand that begins at @reg. */
+static double float_at(u32 reg, u32 lane, u32 i)
 {
-	return is_half ? half(reg + i / 2, lane, i % 2) : (int8_t)(v[reg][lane] >> 8 * i);
+	return single(reg + i, lane);
 }
 
-static double multiplied(u32 row, u32 column, bool is_half)
+static double half_at(u32 reg, u32 lane, u32 i)
 {
-	double sum = 0;
-	u32 k;
+	return half(reg + i / 2, lane, i % 2);
+}
 
-	for (k = 0; k < 16; k++)
-		sum += element(4, k / 4 * 16 + row, k % 4, is_half) *
-		       element(6, k / 4 * 16 + column, k % 4, is_half);
+static double bfloat_at(u32 reg, u32 lane, u32 i)
+{
+	return f32((u64)(v[reg + i / 2][lane] >> 16 * (i % 2)) << 16);
+}
+
+static double byte_at(u32 reg, u32 lane, u32 i)
+{
+	return (int8_t)(v[reg][lane] >> 8 * i);
+}
+
+/* Matrix instructions with v[4:5] and v[6:7], with v[8:...] added, to v[64:...]: of all numbers of
+ * rows and blocks, and of all kinds. A block has the lanes in groups of so many. */
+static const struct matrix {
+	const char *text;
+	u32 word, side, blocks, elements;
+	double (*element)(u32 reg, u32 lane, u32 i);
+} matrices[] = {
+	{ "v_mfma_f32_32x32x1f32", 0xd3c00040, 32, 2, 1, float_at },
+	{ "v_mfma_f32_16x16x1f32", 0xd3c10040, 16, 4, 1, float_at },
+	{ "v_mfma_f32_4x4x1f32", 0xd3c20040, 4, 16, 1, float_at },
+	{ "v_mfma_f32_32x32x2f32", 0xd3c40040, 32, 1, 1, float_at },
+	{ "v_mfma_f32_16x16x4f32", 0xd3c50040, 16, 1, 1, float_at },
+	{ "v_mfma_f32_32x32x4f16", 0xd3c80040, 32, 2, 4, half_at },
+	{ "v_mfma_f32_4x4x4f16", 0xd3ca0040, 4, 16, 4, half_at },
+	{ "v_mfma_f32_32x32x8f16", 0xd3cc0040, 32, 1, 4, half_at },
+	{ "v_mfma_f32_16x16x16f16", 0xd3cd0040, 16, 1, 4, half_at },
+	{ "v_mfma_i32_16x16x4i8", 0xd3d10040, 16, 4, 4, byte_at },
+	{ "v_mfma_i32_32x32x8i8", 0xd3d40040, 32, 1, 4, byte_at },
+	{ "v_mfma_i32_16x16x16i8", 0xd3d50040, 16, 1, 4, byte_at },
+	{ "v_mfma_f32_16x16x4bf16_1k", 0xd3e40040, 16, 4, 4, bfloat_at },
+	{ "v_mfma_f32_16x16x16bf16_1k", 0xd3e70040, 16, 1, 4, bfloat_at },
+};
+
+static double multiplied(const struct matrix *m, u32 block, u32 row, u32 column)
+{
+	u32 lanes = SIM_GCN_LANES / m->blocks, lane, i;
+	double sum = 0;
+
+	for (lane = block * lanes; lane < (block + 1) * lanes; lane += m->side)
+		for (i = 0; i < m->elements; i++)
+			sum += m->element(4, lane + row, i) * m->element(6, lane + column, i);
 	return sum;
 }
 
-/* v4 and v6, with the first registers v[8:11] as what is added. EXEC does not matter. */
+/* The block and row of register @r in a lane, as AMD's matrix instruction calculator gives them. */
+static void place(const struct matrix *m, u32 r, u32 lane, u32 *ret_block, u32 *ret_row)
+{
+	*ret_block = m->side == 32 ? r / 16 : m->side == 16 ? r / 4 : lane / 4;
+	*ret_row = m->side == 32   ? 8 * (r / 4 % 4) + 4 * (lane / 32) + r % 4
+		   : m->side == 16 ? 4 * (lane / 16) + r % 4
+				   : r;
+}
+
+static void check_matrix(const struct matrix *m)
+{
+	u32 r, lane, block, row;
+
+	for (r = 0; r < m->side * m->side * m->blocks / SIM_GCN_LANES; r++)
+		for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+			u32 got = wave()->v[64 + r][lane], old = lane * 32 + r;
+			double want;
+
+			place(m, r, lane, &block, &row);
+			want = multiplied(m, block, row, lane % m->side);
+			if (m->element == byte_at ? got != (u32)(s32)want + (u32)of32((float)old)
+						  : !(fabs(f32(got) - want - old) < 1e-2))
+				fail_msg("%s: lane %u, register %u", m->text, lane, r);
+		}
+}
+
 VECTOR_TEST(multiply_matrices)
 {
-	static const u32 halves[] = { 0xd3cd0000, 0x04220d04 }; /* v_mfma_f32_16x16x16f16 */
-	static const u32 bytes[] = { 0xd3d50000, 0x04220d04 };  /* v_mfma_i32_16x16x16i8 */
-	u32 lane, r, i;
+	u32 i, r, lane;
 
-	prepare(0xff);
-	for (i = 4; i < 12; i++)
-		for (lane = 0; lane < SIM_GCN_LANES; lane++)
-			wave()->v[i][lane] = v[i][lane] =
-				i < 8 ? (v[i][lane] & 0x83ff83ff) | 0x38003800
-				      : (u32)of32((float)(lane + i));
-	run(halves, 2);
-	for (lane = 0; lane < SIM_GCN_LANES; lane++)
-		for (r = 0; r < 4; r++) {
-			double want = multiplied(lane / 16 * 4 + r, lane % 16, true) +
-				      single(8 + r, lane);
+	for (i = 0; i < ARRAY_SIZE(matrices); i++) {
+		const u32 words[] = { matrices[i].word, 0x04220d04 };
 
-			assert_true(fabs(f32(wave()->v[r][lane]) - want) < 1e-4);
+		prepare(0xff); /* EXEC does not matter */
+		for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+			/* as halves and as bfloats not far from 1 */
+			for (r = 4; r < 8; r++)
+				wave()->v[r][lane] = v[r][lane] =
+					(v[r][lane] & 0x80ff80ff) | 0x3f003f00;
+			for (r = 0; r < 32; r++)
+				wave()->v[8 + r][lane] = (u32)of32((float)(lane * 32 + r));
 		}
-	prepare(0xff);
-	run(bytes, 2);
-	for (lane = 0; lane < SIM_GCN_LANES; lane++)
-		for (r = 0; r < 4; r++)
-			assert_int_equal(wave()->v[r][lane],
-					 (u32)(s32)multiplied(lane / 16 * 4 + r, lane % 16, false) +
-						 v[8 + r][lane]);
+		run(words, 2);
+		check_matrix(&matrices[i]);
+	}
 }
 
 VECTOR_TEST(move_to_accumulation_registers_and_back)
 {
 	static const u32 words[] = { 0xd3d94003, 0x18000104,   /* v_accvgpr_write_b32 a3, v4 */
-				     0xd3d84002, 0x18000103 }; /* v_accvgpr_read_b32 v2, a3 */
+				     0x7e0aa503,               /* v_accvgpr_mov_b32 a5, a3 */
+				     0xd3d84002, 0x18000105 }; /* v_accvgpr_read_b32 v2, a5 */
 
 	prepare(~0ull);
-	run(words, 4);
+	run(words, 5);
 	assert_memory_equal(wave()->v[SIM_GCN_VGPRS + 3], v[4], sizeof(v[4]));
 	assert_memory_equal(wave()->v[2], v[4], sizeof(v[4]));
 }
