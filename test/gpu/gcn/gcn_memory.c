@@ -30,15 +30,16 @@ u32 *sim_gcn_lane(struct sim_gcn_run *run, u32 operand, u32 i, u32 lane)
 	return &run->wave->v[operand - SIM_GCN_VGPR0 + i][lane];
 }
 
-static u64 address_of(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane)
+static void find_addresses(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u64 *va)
 {
-	u64 va = *sim_gcn_lane(run, inst->src[0], 0, lane);
+	bool is_pair = inst->width[1] == 2;
+	const u32 *low = sim_gcn_lane(run, inst->src[0], 0, 0);
+	const u32 *high = is_pair ? sim_gcn_lane(run, inst->src[0], 1, 0) : NULL;
+	u64 base = (is_pair ? 0 : sim_gcn_pair(run->wave, inst->saddr)) + (u64)(s64)inst->offset;
+	u32 lane;
 
-	if (inst->width[1] == 2)
-		va |= (u64)*sim_gcn_lane(run, inst->src[0], 1, lane) << 32;
-	else
-		va += sim_gcn_pair(run->wave, inst->saddr);
-	return va + (u64)(s64)inst->offset;
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		va[lane] = base + low[lane] + (is_pair ? (u64)high[lane] << 32 : 0);
 }
 
 /* Copy between registers of a lane and @bytes of memory. */
@@ -76,50 +77,58 @@ void sim_gcn_spread(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u3
 }
 
 /* The number of active lanes from @lane on with consecutive numbers and addresses. */
-static u32 find_run(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u64 exec, u32 lane,
-		    u32 bytes)
+static u32 find_run(const u64 *va, u64 exec, u32 lane, u32 bytes)
 {
 	u32 limit = SIM_GCN_BOUNCE_BYTES / bytes, count = 1;
-	u64 va = address_of(run, inst, lane);
 
 	while (count < limit && lane + count < SIM_GCN_LANES && exec >> (lane + count) & 1 &&
-	       address_of(run, inst, lane + count) == va + (u64)count * bytes)
+	       va[lane + count] == va[lane] + (u64)count * bytes)
 		count++;
 	return count;
 }
 
-static int transfer(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u64 exec, u32 bytes)
+static int store(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane, u32 count,
+		 u64 va, u32 bytes)
 {
-	const struct sim_gcn_env *env = run->env;
-	u32 lane = 0, count, i;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		sim_gcn_gather(run, inst, inst->src[1], lane + i, bytes, run->bounce + i * bytes);
+	return run->env->write(run->env->arg, va, run->bounce, count * bytes);
+}
+
+static int load(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane, u32 count,
+		u64 va, u32 bytes)
+{
+	int ret = run->env->read(run->env->arg, va, run->bounce, count * bytes);
+	u32 i;
+
+	/* whole registers of neighbouring lanes lie side by side, too */
+	if (ret == 0 && bytes == 4)
+		memcpy(sim_gcn_lane(run, inst->dst, 0, lane), run->bounce, 4 * count);
+	for (i = 0; ret == 0 && bytes != 4 && i < count; i++)
+		sim_gcn_spread(run, inst, inst->dst, lane + i, run->bounce + i * bytes, bytes);
+	return ret;
+}
+
+int sim_gcn_transfer(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u64 exec,
+		     const u64 *va, u32 bytes)
+{
+	bool is_flat = inst->format == SIM_GCN_FLAT && !inst->global;
+	u32 lane = 0, count;
 	int ret = 0;
 
 	for (; ret == 0 && lane < SIM_GCN_LANES; lane += count) {
-		u64 va;
-
 		count = 1;
 		if (!(exec >> lane & 1))
 			continue;
-		va = address_of(run, inst, lane);
-		if (!inst->global && sim_gcn_is_aperture(run, va)) {
-			ret = sim_gcn_transfer_aperture(run, inst, lane, va, bytes);
+		if (is_flat && sim_gcn_is_aperture(run, va[lane])) {
+			ret = sim_gcn_transfer_aperture(run, inst, lane, va[lane], bytes);
 			continue;
 		}
-		count = find_run(run, inst, exec, lane, bytes);
-		if (inst->flags & SIM_GCN_STORE) {
-			for (i = 0; i < count; i++)
-				sim_gcn_gather(run, inst, inst->src[1], lane + i, bytes,
-					       run->bounce + i * bytes);
-			ret = env->write(env->arg, va, run->bounce, count * bytes);
-			continue;
-		}
-		ret = env->read(env->arg, va, run->bounce, count * bytes);
-		/* whole registers of neighbouring lanes lie side by side, too */
-		if (ret == 0 && bytes == 4)
-			memcpy(sim_gcn_lane(run, inst->dst, 0, lane), run->bounce, 4 * count);
-		for (i = 0; ret == 0 && bytes != 4 && i < count; i++)
-			sim_gcn_spread(run, inst, inst->dst, lane + i, run->bounce + i * bytes,
-				       bytes);
+		count = find_run(va, exec, lane, bytes);
+		ret = (inst->flags & SIM_GCN_STORE ? store : load)(run, inst, lane, count, va[lane],
+								   bytes);
 	}
 	return ret;
 }
@@ -136,10 +145,11 @@ static u64 cut(u64 value, u32 bytes)
 	return bytes == 4 ? (u32)value : value;
 }
 
-static int atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane, u32 bytes)
+static int atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane, u64 va,
+		  u32 bytes)
 {
 	const struct sim_gcn_env *env = run->env;
-	u64 va = address_of(run, inst, lane), seen = 0, before;
+	u64 seen = 0, before;
 	struct sim_gcn_alu alu = { .lane = lane };
 	int ret;
 
@@ -163,17 +173,18 @@ static int atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 
 
 int sim_gcn_flat(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 {
-	u64 exec = sim_gcn_pair(run->wave, SIM_GCN_EXEC);
+	u64 exec = sim_gcn_pair(run->wave, SIM_GCN_EXEC), va[SIM_GCN_LANES];
 	bool wide = inst->op >= SIM_GCN_atomic_swap_x2;
 	struct sim_gcn_alu none = { .lane = 0 };
 	u32 lane;
 	int ret = 0;
 
+	find_addresses(run, inst, va);
 	if (!(inst->flags & SIM_GCN_ATOMIC))
-		return transfer(run, inst, exec, (u32)sim_gcn_compute(inst->op, &none));
+		return sim_gcn_transfer(run, inst, exec, va, (u32)sim_gcn_compute(inst->op, &none));
 	for (lane = 0; ret == 0 && lane < SIM_GCN_LANES; lane++)
 		if (exec >> lane & 1)
-			ret = atomic(run, inst, lane, wide ? 8 : 4);
+			ret = atomic(run, inst, lane, va[lane], wide ? 8 : 4);
 	return ret;
 }
 

@@ -12,7 +12,6 @@
 #define SWIZZLED    (1u << 31)
 #define LAYOUT_MASK (0x1fu << 19)
 #define LAYOUT      (1u << 19 | 3u << 21 | 1u << 23)
-#define BASE_MASK   0x0000ffffffffffffull
 
 static u64 address_in(u64 base, u32 offset, u32 lane)
 {
@@ -44,34 +43,19 @@ static int copy(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u64 ba
 	return ret;
 }
 
-static u32 scalar_offset(const struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
+int sim_gcn_private(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 {
-	return inst->soffset < SIM_GCN_ZERO ? run->wave->s[inst->soffset]
-					    : (u32)sim_gcn_constant(inst, inst->soffset, 1);
-}
-
-int sim_gcn_mubuf(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
-{
-	const u32 *buffer = &run->wave->s[inst->saddr];
 	u64 exec = sim_gcn_pair(run->wave, SIM_GCN_EXEC), base;
+	const u32 *buffer = &run->wave->s[inst->saddr];
 	u32 lane;
 	int ret = 0;
 
-	/* caches: each access has reached memory when it has run */
-	if (!(inst->flags & (SIM_GCN_LOAD | SIM_GCN_STORE)))
-		return 0;
 	if (!(buffer[1] & SWIZZLED) || (buffer[3] & LAYOUT_MASK) != LAYOUT)
 		return sim_gcn_complain(run, inst, "its buffer is no private memory");
-	base = (sim_gcn_pair(run->wave, inst->saddr) & BASE_MASK) + scalar_offset(run, inst);
-	for (lane = 0; ret == 0 && lane < SIM_GCN_LANES; lane++) {
-		u32 offset = (u32)inst->offset;
-
-		if (!(exec >> lane & 1))
-			continue;
-		if (inst->width[1])
-			offset += *sim_gcn_lane(run, inst->src[0], 0, lane);
-		ret = copy(run, inst, base, offset, lane);
-	}
+	base = sim_gcn_buffer_base(run, inst);
+	for (lane = 0; ret == 0 && lane < SIM_GCN_LANES; lane++)
+		if (exec >> lane & 1)
+			ret = copy(run, inst, base, sim_gcn_buffer_offset(run, inst, lane), lane);
 	return ret;
 }
 

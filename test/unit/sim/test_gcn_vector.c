@@ -330,6 +330,39 @@ VECTOR_TEST(reach_lds_and_private_memory_by_flat_addresses)
 		assert_int_equal(wave()->v[2][lane], lane < 32 ? v[7][lane] : cells[2 * 64 + lane]);
 }
 
+/* What a lane finds behind the end of a plain buffer is 0, dword by dword, and a store there is
+ * lost. */
+VECTOR_TEST(end_where_their_buffer_ends)
+{
+	/* buffer_load_dwordx4 v[0:3], v4, s[8:11], s12 offen offset:8, and the store */
+	static const u32 load[] = { 0xe05c1008, 0x0c020004 }, store[] = { 0xe07c1008, 0x0c020004 };
+	const u32 size = 16 * 60 + 8, begin = 16;
+	u32 before[4 * SIM_GCN_LANES + 8], lane, i;
+	u32 *cells = at(DATA);
+
+	for (i = 0; i < 2; i++) {
+		prepare(~0ull);
+		sim_gcn_set_pair(wave(), 8, va(DATA));
+		wave()->s[10] = size;
+		wave()->s[11] = 0x00020000;
+		wave()->s[12] = begin;
+		for (lane = 0; lane < SIM_GCN_LANES; lane++)
+			wave()->v[4][lane] = v[4][lane] = 16 * lane;
+		memcpy(before, cells, sizeof(before));
+		run(i ? store : load, 2);
+		for (lane = 0; lane < 4 * SIM_GCN_LANES; lane++) {
+			u32 offset = begin + 8 + 4 * lane, value = before[offset / 4];
+			bool inside = offset + 4 <= size;
+
+			if (i)
+				assert_int_equal(cells[offset / 4],
+						 inside ? v[lane % 4][lane / 4] : value);
+			else
+				assert_int_equal(wave()->v[lane % 4][lane / 4], inside ? value : 0);
+		}
+	}
+}
+
 /* Elements that a lane has of the operand that begins at @reg. */
 static double float_at(u32 reg, u32 lane, u32 i)
 {
