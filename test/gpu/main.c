@@ -118,6 +118,17 @@ static int run(struct board *board, const struct options *options)
 	return ret;
 }
 
+/* gcn/ is compiled for processors that have these (GCN_TARGET in rules.mk). */
+static bool can_interpret(void)
+{
+#ifdef __x86_64__
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
+	       __builtin_cpu_supports("fma");
+#else
+	return true;
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = { .asic = &asic_mi210, .vram_mib = DEFAULT_VRAM_MIB };
@@ -126,6 +137,10 @@ int main(int argc, char **argv)
 
 	if (parse_options(argc, argv, &options) < 0)
 		return usage();
+	if (!can_interpret()) {
+		(void)fprintf(stderr, "amdgpu-device: this processor has no AVX2, BMI2 or FMA\n");
+		return 1;
+	}
 	ret = board_init(&board, options.asic, options.num_gpus, options.vram_mib << 20);
 	if (ret == 0)
 		ret = run(&board, &options);
