@@ -22,9 +22,9 @@ GPU_MODEL    := $(patsubst test/gpu/%.c,$(GPU)/%.o,$(filter-out test/gpu/main.c 
 vpath %.c test/gpu test/gpu/gcn
 
 # The processor's vector instructions run 64 lanes: those that processors have since 2013, so that the program runs on another
-# machine, too. No product and no sum are merged that the GPU's code does not merge.
+# machine, too. No product and no sum are merged that the GPU's code does not merge, and no flag of an exception is read.
 GCN_TARGET   := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),-march=x86-64-v3)
-$(GPU_GCN): CFLAGS += -O3 $(GCN_TARGET) -ffp-contract=off
+$(GPU_GCN): CFLAGS += -O3 $(GCN_TARGET) -ffp-contract=off -fno-trapping-math
 
 gpu: $(GPU)/amdgpu-device $(GPU)/make-firmware $(GPU)/gfx90a.co
 

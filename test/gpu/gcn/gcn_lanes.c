@@ -61,15 +61,28 @@ void sim_gcn_compute_lanes(enum sim_gcn_op op, struct sim_gcn_lanes *l)
 	lanes[op](l);
 }
 
+/* A bit of each byte, which is 0 or 1: a product moves those of eight bytes side by side. */
+static u64 mask_of(const u8 *flags)
+{
+	u64 mask = 0, eight;
+	u32 i;
+
+	for (i = 0; i < SIM_GCN_LANES; i += 8) {
+		memcpy(&eight, flags + i, sizeof(eight));
+		mask |= (eight * 0x0102040810204080ull >> 56) << i;
+	}
+	return mask;
+}
+
 /* Makes a mask of the lanes for which the expression of @i is true. */
-#define MASK(expression)                                          \
-	({                                                        \
-		u64 mask = 0;                                     \
-		u32 i;                                            \
-                                                                  \
-		for (i = 0; i < SIM_GCN_LANES; i++)               \
-			mask |= (u64)((expression) ? 1 : 0) << i; \
-		mask;                                             \
+#define MASK(expression)                              \
+	({                                            \
+		u8 flags[SIM_GCN_LANES];              \
+		u32 i;                                \
+                                                      \
+		for (i = 0; i < SIM_GCN_LANES; i++)   \
+			flags[i] = (expression) != 0; \
+		mask_of(flags);                       \
 	})
 
 static u64 pair_at(const u32 *const *operand, u32 lane)
@@ -86,6 +99,16 @@ static u64 compare_classes(u32 code, const struct sim_gcn_lanes *l)
 	if (code >= 0x12)
 		return MASK(class64(pair_at(l->src[0], i)) & classes[i]);
 	return MASK(class32(a[i]) & classes[i]);
+}
+
+/* Integers of 32 bits, which loops and masks of compilers compare most. Signed ones have the order
+ * of unsigned ones when their signs are turned. */
+static u64 compare_words(u32 code, const u32 *a, const u32 *b)
+{
+	u32 sign = code & 8 ? 0 : 1u << 31;
+	u64 less = MASK((a[i] ^ sign) < (b[i] ^ sign)), equal = MASK(a[i] == b[i]);
+
+	return (code & 1 ? less : 0) | (code & 2 ? equal : 0) | (code & 4 ? ~(less | equal) : 0);
 }
 
 void sim_gcn_compare_lanes(u32 code, struct sim_gcn_lanes *l)
@@ -109,6 +132,9 @@ void sim_gcn_compare_lanes(u32 code, struct sim_gcn_lanes *l)
 	case 0xe0:
 		l->carries =
 			MASK(sim_gcn_compare(code, pair_at(l->src[0], i), pair_at(l->src[1], i)));
+		break;
+	case 0xc0:
+		l->carries = compare_words(code, a, b);
 		break;
 	default:
 		l->carries = MASK(sim_gcn_compare(code, a[i], b[i]));

@@ -35,7 +35,7 @@ static struct shape shape_of(enum sim_gcn_op op)
 }
 
 /* Element @i of the operand in a lane. */
-static float element(enum matrix_kind kind, const u32 *const *registers, u32 lane, u32 i)
+static inline float element(enum matrix_kind kind, const u32 *const *registers, u32 lane, u32 i)
 {
 	u32 half = registers[i / 2 % 2][lane] >> 16 * (i % 2);
 
@@ -59,19 +59,23 @@ static void take(struct matrices *m, const struct sim_gcn_wave *wave,
 	const u32 *const b[] = { wave->v[inst->src[1] - SIM_GCN_VGPR0],
 				 wave->v[inst->src[1] - SIM_GCN_VGPR0 + 1] };
 	const struct shape *s = &m->shape;
-	u32 lane, i, parts = SIM_GCN_LANES / s->side / s->blocks;
+	u32 group, at, i, parts = SIM_GCN_LANES / s->side / s->blocks;
 
-	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+	for (group = 0; group < SIM_GCN_LANES / s->side; group++)
 		for (i = 0; i < s->elements; i++) {
-			u32 block = lane / s->side / parts, at = lane % s->side;
-			u32 k = lane / s->side % parts * s->elements + i;
+			u32 block = group / parts, k = group % parts * s->elements + i;
+			u32 lane = group * s->side;
 
-			m->a[(block * s->side + at) * s->depth + k] = element(s->kind, a, lane, i);
-			m->b[(block * s->depth + k) * s->side + at] = element(s->kind, b, lane, i);
+			for (at = 0; at < s->side; at++, lane++) {
+				m->a[(block * s->side + at) * s->depth + k] =
+					element(s->kind, a, lane, i);
+				m->b[(block * s->depth + k) * s->side + at] =
+					element(s->kind, b, lane, i);
+			}
 		}
 }
 
-/* One row of the first matrix, which is @a, with one of the second: of 4, 16 or 32 columns. */
+/* Adds the products of one element of the first matrix with a row of the second one. */
 static inline void add_row(u32 *sum, float a, const float *b, u32 side, bool is_integer)
 {
 	u32 column;
@@ -81,46 +85,71 @@ static inline void add_row(u32 *sum, float a, const float *b, u32 side, bool is_
 					 : (u32)of32(fmaf(a, b[column], f32(sum[column])));
 }
 
-static void multiply(struct matrices *m)
+/* With constants as @side and @is_integer, the compiler makes vector instructions of the rows. */
+static inline __attribute__((always_inline)) void multiply_rows(struct matrices *m, u32 side,
+								bool is_integer)
 {
-	const struct shape *s = &m->shape;
-	bool is_integer = s->kind == MATRIX_BYTES;
-	u32 row, k;
+	u32 depth = m->shape.depth, row, k;
 
-	for (row = 0; row < s->blocks * s->side; row++)
-		for (k = 0; k < s->depth; k++)
-			add_row(m->sum + row * s->side, m->a[row * s->depth + k],
-				m->b + (row / s->side * s->depth + k) * s->side, s->side,
-				is_integer);
+	for (row = 0; row < m->shape.blocks * side; row++)
+		for (k = 0; k < depth; k++)
+			add_row(m->sum + row * side, m->a[row * depth + k],
+				m->b + (row / side * depth + k) * side, side, is_integer);
 }
 
-/* The place of a sum in register @i of a lane. Blocks of 4 rows lie side by side in the lanes, and
- * larger ones one behind the other in the registers. */
-static u32 *sum_at(struct matrices *m, u32 i, u32 lane)
+static void multiply(struct matrices *m)
+{
+	bool is_integer = m->shape.kind == MATRIX_BYTES;
+
+	switch (m->shape.side) {
+	case 32:
+		is_integer ? multiply_rows(m, 32, true) : multiply_rows(m, 32, false);
+		break;
+	case 16:
+		is_integer ? multiply_rows(m, 16, true) : multiply_rows(m, 16, false);
+		break;
+	default:
+		multiply_rows(m, GROUP, is_integer);
+	}
+}
+
+/* The sums in register @i of the lanes of a group, which are a part of a row. Blocks of 4 rows lie
+ * side by side in the lanes, and larger ones one behind the other in the registers. */
+static u32 *sums_at(struct matrices *m, u32 i, u32 group)
 {
 	u32 side = m->shape.side, registers = side * side / SIM_GCN_LANES;
-	u32 block = side > GROUP ? i / registers : lane / side, row = i;
+	u32 block = side > GROUP ? i / registers : group, row = i;
 
 	if (side > GROUP)
-		row = (i % registers / GROUP * (SIM_GCN_LANES / side) + lane / side) * GROUP +
-		      i % GROUP;
-	return &m->sum[(block * side + row) * side + lane % side];
+		row = (i % registers / GROUP * (SIM_GCN_LANES / side) + group) * GROUP + i % GROUP;
+	return &m->sum[(block * side + row) * side];
+}
+
+static void take_sums(struct matrices *m, const struct sim_gcn_wave *wave,
+		      const struct sim_gcn_inst *inst)
+{
+	u32 side = m->shape.side, from = inst->src[2], i, group;
+
+	if (from < SIM_GCN_VGPR0)
+		for (i = 0; i < MOST_SUMS; i++)
+			m->sum[i] = (u32)sim_gcn_constant(inst, from, 1);
+	for (i = 0; from >= SIM_GCN_VGPR0 && i < inst->width[0]; i++)
+		for (group = 0; group < SIM_GCN_LANES / side; group++)
+			memcpy(sums_at(m, i, group),
+			       &wave->v[from - SIM_GCN_VGPR0 + i][group * side], side * 4);
 }
 
 void sim_gcn_matrix(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst)
 {
-	u32 added = inst->src[2], first = inst->dst - SIM_GCN_VGPR0, lane, i;
+	u32 first = inst->dst - SIM_GCN_VGPR0, i, group, side;
 	struct matrices m;
 
 	m.shape = shape_of(inst->op);
+	side = m.shape.side;
 	take(&m, wave, inst);
-	for (i = 0; i < inst->width[0]; i++)
-		for (lane = 0; lane < SIM_GCN_LANES; lane++)
-			*sum_at(&m, i, lane) = added >= SIM_GCN_VGPR0
-						       ? wave->v[added - SIM_GCN_VGPR0 + i][lane]
-						       : (u32)sim_gcn_constant(inst, added, 1);
+	take_sums(&m, wave, inst);
 	multiply(&m);
 	for (i = 0; i < inst->width[0]; i++)
-		for (lane = 0; lane < SIM_GCN_LANES; lane++)
-			wave->v[first + i][lane] = *sum_at(&m, i, lane);
+		for (group = 0; group < SIM_GCN_LANES / side; group++)
+			memcpy(&wave->v[first + i][group * side], sums_at(&m, i, group), side * 4);
 }

@@ -151,6 +151,27 @@ VECTOR_TEST(compare_parts)
 	assert_true((want & 0x9249249249249249ull) == 0x9249249249249249ull);
 }
 
+/* Of all codes of 32 bits, with equal values in each third lane. */
+VECTOR_TEST(compare_words_of_all_lanes)
+{
+	u32 code, lane;
+
+	for (code = 0xc0; code < 0xd0; code++) {
+		const u32 word = 0x7c000b04 | code << 17; /* v_cmp vcc, v4, v5 */
+		u64 want = 0;
+
+		prepare(~0ull);
+		for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+			if (lane % 3 == 0)
+				wave()->v[5][lane] = v[5][lane] = v[4][lane];
+			want |= (u64)sim_gcn_compare(code, v[4][lane], v[5][lane]) << lane;
+		}
+		run(&word, 1);
+		if (sim_gcn_pair(wave(), SIM_GCN_VCC) != want)
+			fail_msg("code 0x%x", code);
+	}
+}
+
 /* The lane that gives its v4 to the v2 of a lane, -1 if the lane gets 0, or -2 if it keeps its own.
  */
 static s32 shl3(s32 lane)
