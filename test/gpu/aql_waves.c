@@ -17,24 +17,66 @@
 
 static const struct space kernel_space = { .hub = HUB_GFX };
 
-/* What the interpreter's functions get. */
+#define PAGE_BYTES 4096u
+#define NUM_PAGES  256u
+
+/* What the interpreter's functions get. Pages that a turn has used are looked up once. The turn
+ * ends before the device sees that the driver has changed page tables. */
 struct environment {
 	struct gpu *gpu;
 	const struct queue *queue;
+	struct page {
+		u64 va;
+		u8 *at;
+	} read[NUM_PAGES], written[NUM_PAGES];
 };
+
+/* The place of an access within one page, or NULL: a fault. */
+static u8 *at_page(struct environment *e, u64 va, enum access access)
+{
+	u64 offset = va % PAGE_BYTES;
+	struct page *page =
+		&(access == ACCESS_READ ? e->read : e->written)[va / PAGE_BYTES % NUM_PAGES];
+	uint64_t one = 1;
+	u8 *at;
+
+	if (page->at && page->va == va - offset)
+		return page->at + offset;
+	at = memory_at(e->gpu, &e->queue->space, va, access, &one);
+	if (!at)
+		return NULL;
+	*page = (struct page){ .va = va - offset, .at = at - offset };
+	return at;
+}
 
 static int env_read(void *arg, u64 va, void *data, u32 size_bytes)
 {
-	const struct environment *e = arg;
+	const u8 *at;
+	u32 part;
 
-	return memory_read(e->gpu, &e->queue->space, va, data, size_bytes);
+	for (; size_bytes; size_bytes -= part, va += part, data = (u8 *)data + part) {
+		part = min(size_bytes, PAGE_BYTES - (u32)(va % PAGE_BYTES));
+		at = at_page(arg, va, ACCESS_READ);
+		if (!at)
+			return -EFAULT;
+		memcpy(data, at, part);
+	}
+	return 0;
 }
 
 static int env_write(void *arg, u64 va, const void *data, u32 size_bytes)
 {
-	const struct environment *e = arg;
+	u32 part;
+	u8 *at;
 
-	return memory_write(e->gpu, &e->queue->space, va, data, size_bytes);
+	for (; size_bytes; size_bytes -= part, va += part, data = (const u8 *)data + part) {
+		part = min(size_bytes, PAGE_BYTES - (u32)(va % PAGE_BYTES));
+		at = at_page(arg, va, ACCESS_WRITE);
+		if (!at)
+			return -EFAULT;
+		memcpy(at, data, part);
+	}
+	return 0;
 }
 
 static int env_exchange(void *arg, u64 va, u32 size_bytes, u64 *expected, u64 desired)
@@ -153,7 +195,7 @@ static int begin(struct gpu *gpu, struct queue *queue, const struct sim_gcn_env 
 int aql_run_kernel(struct gpu *gpu, struct queue *queue, const struct aql_dispatch *packet,
 		   uint64_t at)
 {
-	struct environment e = { gpu, queue };
+	struct environment e = { .gpu = gpu, .queue = queue };
 	struct sim_gcn_env env = env_of(&e);
 	struct aql *aql = queue->aql;
 	bool is_slow;
@@ -185,7 +227,7 @@ static int lose(struct gpu *gpu, const struct queue *queue, const char *why)
 
 int aql_save(struct gpu *gpu, struct queue *queue, struct v9_mqd *mqd)
 {
-	struct environment e = { gpu, queue };
+	struct environment e = { .gpu = gpu, .queue = queue };
 	struct sim_gcn_env env = env_of(&e);
 	struct sim_gcn_saved saved = { .index = queue->rptr };
 	uint64_t bytes;
@@ -209,7 +251,7 @@ int aql_save(struct gpu *gpu, struct queue *queue, struct v9_mqd *mqd)
 
 static int load(struct gpu *gpu, struct queue *queue, const struct sim_gcn_saved *saved)
 {
-	struct environment e = { gpu, queue };
+	struct environment e = { .gpu = gpu, .queue = queue };
 	struct sim_gcn_env env = env_of(&e);
 	const char *why = NULL;
 	int ret = -EINVAL;

@@ -85,8 +85,9 @@ static void limit(uint64_t *length_bytes, uint64_t most)
 /* A page without memory (PRT): reads give 0, and writes are lost. */
 static void *nowhere(struct gpu *gpu, enum access access, uint64_t offset, uint64_t *length_bytes)
 {
-	limit(length_bytes, PAGE_BYTES - offset % PAGE_BYTES);
-	return access == ACCESS_WRITE ? gpu->sink : gpu->zeros;
+	offset %= PAGE_BYTES;
+	limit(length_bytes, PAGE_BYTES - offset);
+	return (access == ACCESS_WRITE ? gpu->sink : gpu->zeros) + offset;
 }
 
 /* The leaf of a larger page may begin at any 4 KiB page: the driver makes such leaves of system
