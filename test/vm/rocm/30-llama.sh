@@ -5,12 +5,13 @@
 
 words=100 # of a whole text; the prompt is the first one
 
-# start_llama TYPE TEXT: llama.cpp writes to TEXT. It reads the prompt token by token, because that needs the simplest kernels.
+# start_llama TYPE TEXT [ARG...]: llama.cpp writes to TEXT. It reads the prompt token by token, because that needs the simplest
+# kernels, unless an ARG is another -ub.
 start_llama() {
 	/opt/vm/bin/make-model "$1" model.gguf
 	rocm_before
 	GGML_CUDA_DISABLE_GRAPHS=1 start "$2.log" bash -c 'exec llama-completion "$@" > "$0"' "$2" -m model.gguf -ngl 99 \
-		-fa off -fit off -c 4096 -ub 1 -t 1 --no-warmup --temp 0 -no-cnv -n $((words - 1)) -p a
+		-fa off -fit off -c 4096 -ub 1 -t 1 --no-warmup --temp 0 -no-cnv -n $((words - 1)) -p a "${@:3}"
 	until_true exists "$2"
 }
 exists() { [ -e "$1" ]; }
@@ -35,8 +36,8 @@ ends() {
 same_text() { cmp -s "$1" "$2" || fail "$1 is \"$(< "$1")\", $2 is \"$(< "$2")\""; } # TEXT TEXT
 
 # The text of a run without interruption, in the file "whole".
-write_whole() { # TYPE
-	start_llama "$1" whole
+write_whole() { # TYPE [ARG...]
+	start_llama "$1" whole "${@:2}"
 	ends whole
 	has_varied_text whole
 }
@@ -78,6 +79,21 @@ scenario_rocm_llama_quantised() { # long
 	machine one
 	write_whole q8_0
 	start_llama q8_0 text
+	stop_in_text
+	restore img
+	ends text
+	same_text whole text
+}
+
+# A prompt of 20 words is read at once, which needs matrix instructions: rocBLAS has the kernels for F16. llama.cpp prints the
+# prompt as one word.
+prompt="bade figo kula meni poru sate viwo zuha baha deba figu kufi lago menu pola ruba sasa tego viwu zuni"
+scenario_rocm_llama_prompt() { # long
+	local words=41
+
+	machine one
+	write_whole f16 -ub 512 -p "$prompt"
+	start_llama f16 text -ub 512 -p "$prompt"
 	stop_in_text
 	restore img
 	ends text
@@ -162,3 +178,48 @@ find_context() {
 	fail "no BO has the size of the context"
 }
 flip() { printf "\\x$(printf %x "$1")" | dd of="$image" bs=1 seek="$at" conv=notrunc status=none; } # BYTE
+
+# A server is dumped between two requests, and gives the same answer to the same request.
+scenario_rocm_llama_server() { # long
+	local words=40
+
+	machine one
+	start_server
+	ask_server first
+	has_varied_text first
+	dump img "$pid"
+	gone "$pid"
+	nothing_left
+	restore img
+	ask_server second
+	no_violation
+	same_text first second
+}
+
+start_server() {
+	/opt/vm/bin/make-model f16 model.gguf
+	rocm_before
+	GGML_CUDA_DISABLE_GRAPHS=1 start server.log llama-server -m model.gguf -ngl 99 -fa off -fit off -c 4096 -np 1 -t 1 \
+		--no-warmup --host 127.0.0.1 --port 8080
+	until_true unless_dead serves || fail "the server is not ready: $(tail -n 1 server.log.err)"
+}
+serves() { [[ $(http "GET /health") = *'"ok"'* ]]; }
+
+# http REQUEST [BODY]: prints the answer, at whose end the server closes the connection.
+http() {
+	local body=${2-} connection
+
+	exec {connection}<> /dev/tcp/127.0.0.1/8080 || return 1
+	printf '%s HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' "$1" "${#body}" "$body" >&"$connection"
+	timeout "$limit" cat <&"$connection"
+	exec {connection}>&-
+} 2> /dev/null
+
+ask_server() { # TEXT
+	local answer
+
+	answer=$(http "POST /completion" '{"prompt":"'"$prompt"'","n_predict":'$words',"temperature":0,"cache_prompt":false}')
+	[[ $answer =~ \"content\":\"([^\"]*)\" ]] || fail "the server says: $answer"
+	echo "${BASH_REMATCH[1]}" > "$1"
+	[ "$(wc -w < "$1")" = $words ] || fail "an answer of $(wc -w < "$1") words: $(< "$1")"
+}
