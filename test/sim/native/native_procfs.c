@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* /sys/class/kfd/kfd/proc: the KFD processes that this process sees, which are itself, the
  * processes that it plays, and its children. A look-up of a path there writes the directory anew,
- * so the files say what was so at that moment (kfd_process.c, Linux 6.12 and 7.3:
- * kfd_create_process_sysfs(), kfd_procfs_show(), kfd_procfs_queue_show()). */
+ * or that of the process in the path, so the files say what was so at that moment (kfd_process.c,
+ * Linux 6.12 and 7.3: kfd_create_process_sysfs(), kfd_procfs_show(), kfd_procfs_queue_show()). */
 #include <dirent.h>
 #include <ftw.h>
 #include <signal.h>
@@ -171,6 +171,11 @@ static void write_process(char *path, struct native_process *process)
 	}
 }
 
+static pid_t pid_of_task(const struct native *native, u32 task)
+{
+	return task ? native->others[task - 1].pid : native->mm.pid;
+}
+
 /* The process of @task with its contexts. */
 static void write_task(struct native *native, char *path, u32 task)
 {
@@ -181,7 +186,7 @@ static void write_task(struct native *native, char *path, u32 task)
 
 	if (!process)
 		return;
-	enter(path, "%d", task ? native->others[task - 1].pid : native->mm.pid);
+	enter(path, "%d", pid_of_task(native, task));
 	inside = strlen(path);
 	write_process(path, process);
 	native_process_put(process);
@@ -232,13 +237,10 @@ static void write_children(const struct native *native, char *path)
 		(void)fclose(sockets);
 }
 
-static bool refresh(struct native *native, char *path)
+static bool refresh_all(struct native *native, char *path)
 {
 	u32 task;
 
-	if (!make_own())
-		return false;
-	(void)snprintf(path, PATH_MAX, "%s/proc", directory);
 	remove_tree(path);
 	if (mkdir(path, 0755) < 0)
 		return false;
@@ -246,6 +248,38 @@ static bool refresh(struct native *native, char *path)
 		write_task(native, path, task);
 	write_children(native, path);
 	return true;
+}
+
+/* A dump looks at each process some times, and with 64 processes most of its time would go to
+ * files of the others. Returns false if no task of this machine has @pid. */
+static bool refresh_task(struct native *native, char *path, pid_t pid)
+{
+	const size_t length = strlen(path);
+	u32 task = 0;
+
+	while (task < NATIVE_TASKS && pid_of_task(native, task) != pid)
+		task++;
+	if (task == NATIVE_TASKS)
+		return false;
+	(void)mkdir(path, 0755);
+	enter(path, "%d", pid);
+	remove_tree(path);
+	leave_to(path, length);
+	write_task(native, path, task);
+	return true;
+}
+
+/* @below: the path below PREFIX, or an empty string. */
+static bool refresh(struct native *native, char *path, const char *below)
+{
+	int pid;
+
+	if (!make_own())
+		return false;
+	(void)snprintf(path, PATH_MAX, "%s/proc", directory);
+	if (sscanf(below, "/%d", &pid) == 1 && refresh_task(native, path, pid))
+		return true;
+	return refresh_all(native, path);
 }
 
 /* A test may put processes of its own into the tree of the machine. */
@@ -276,7 +310,7 @@ bool native_procfs_path(struct native *native, const char *path, char *buffer)
 	    are_in_tree(native))
 		return false;
 	(void)pthread_mutex_lock(&lock);
-	found = refresh(native, made);
+	found = refresh(native, made, path + length);
 	(void)pthread_mutex_unlock(&lock);
 	return found && snprintf(buffer, PATH_MAX, "%s%s", made, path + length) < PATH_MAX;
 }
