@@ -28,7 +28,7 @@ box_pid() {
 }
 
 box_dump() {
-	inside criu dump -t "$inner" -D /log/images -o dump.log -v4 || fail "dump failed: $(errors log/images/dump.log)"
+	inside criu dump -t "$inner" -D /log/images -o dump.log -v4 --link-remap || fail "dump failed: $(errors log/images/dump.log)"
 	stopped
 	until_true has_no_number "$pid"
 }
