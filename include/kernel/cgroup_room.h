@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the limits of this process's cgroups leave. */
+#ifndef AMDGPU_PLUGIN_KERNEL_CGROUP_ROOM_H
+#define AMDGPU_PLUGIN_KERNEL_CGROUP_ROOM_H
+
+#include <stdint.h>
+
+/* How much may still be used of what @controller limits, such as "memory": the least that this
+ * process's cgroup and those above it leave in the hierarchy of version 2. UINT64_MAX: no limit is
+ * visible. */
+uint64_t cgroup_room_find(const char *controller);
+
+#endif
