@@ -3,11 +3,15 @@
 #ifndef AMDGPU_PLUGIN_KERNEL_CGROUP_ROOM_H
 #define AMDGPU_PLUGIN_KERNEL_CGROUP_ROOM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* How much may still be used of what @controller limits, such as "memory": the least that this
  * process's cgroup and those above it leave in the hierarchy of version 2. UINT64_MAX: no limit is
  * visible. */
 uint64_t cgroup_room_find(const char *controller);
+/* Whether there is room for threads of the plugin beside all threads that the job may start. A
+ * thread counts until the kernel has freed it, which may be after pthread_join(). */
+bool cgroup_room_has_threads(void);
 
 #endif

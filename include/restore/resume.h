@@ -9,7 +9,8 @@
 #include "restore/restore.h"
 
 /* When CRIU has forked all tasks: starts the thread that loads the contents of tasks. If that
- * fails, logs a warning, and each task loads its own contents. */
+ * fails, or a limit of processes leaves little room, logs a warning, and each task loads its own
+ * contents. */
 void resume_listen(struct restore_session *session);
 /* Answers RESUME_DEVICES_LATE, which CRIU calls for each task when it has restored all memory, for
  * the root of the tree first. The first call waits for the contents of all tasks, checks the tasks,

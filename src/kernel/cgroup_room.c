@@ -2,12 +2,15 @@
 #include "kernel/cgroup_room.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
 #include "kernel/cgroup.h"
+
+/* Some hundred are for threads of the plugin: 8 GPUs at once with up to 12 slots each. The others
+ * are for the job, and the plugin does not know how many threads that has. */
+#define PIDS_WANTED 1000u
 
 /* Returns UINT64_MAX if the file has no number, as in a cgroup without a limit. */
 static uint64_t read_number(int cgroup, const char *controller, const char *file)
@@ -48,4 +51,9 @@ uint64_t cgroup_room_find(const char *controller)
 		cgroup = parent;
 	}
 	return room;
+}
+
+bool cgroup_room_has_threads(void)
+{
+	return cgroup_room_find("pids") >= PIDS_WANTED;
 }

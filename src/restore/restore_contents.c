@@ -11,6 +11,7 @@
 #include "content/kfd_jobs.h"
 #include "criu/log.h"
 #include "image/image.h"
+#include "kernel/cgroup_room.h"
 #include "kernel/proc.h"
 #include "memory/restore_shared.h"
 #include "restore/handoff.h"
@@ -53,19 +54,28 @@ int restore_contents_check(const struct restored_task *task)
 	return ret;
 }
 
-/* CRIU restores threads of other tasks while this task loads its contents. A thread of the plugin
- * could have the id that CRIU needs: a new PID namespace, such as that of a container, gives out
- * its lowest ids, which the job has, too. */
+/* Why this task must not start threads, or NULL. CRIU restores threads of other tasks meanwhile. A
+ * thread of the plugin could have the id that CRIU needs: a new PID namespace, such as that of a
+ * container, gives out its lowest ids, which the job has, too. Or it could reach the limit of a
+ * cgroup before they do. */
+static const char *find_obstacle(const struct restore_session *session)
+{
+	if (!session->pid_namespace || proc_pid_namespace() != session->pid_namespace)
+		return "CRIU may need the ids of more threads in this PID namespace";
+	if (!cgroup_room_has_threads())
+		return "a limit of processes (pids.max) leaves little room for those of the job";
+	return NULL;
+}
+
 static int load(const struct restore_session *session, struct content_job *jobs, size_t num_jobs)
 {
 	struct content_settings settings = session->options->content;
+	const char *obstacle = find_obstacle(session);
 	int ret;
 
-	settings.one_thread =
-		!session->pid_namespace || proc_pid_namespace() != session->pid_namespace;
-	if (settings.one_thread)
-		log_info("contents: one thread loads them, because CRIU may need the ids of more"
-			 " threads in this PID namespace");
+	settings.one_thread = obstacle;
+	if (obstacle)
+		log_info("contents: one thread loads them, because %s", obstacle);
 	ret = content_load(jobs, num_jobs, &settings);
 	if (!ret)
 		content_totals_add(restore_shared_totals(session->shared), jobs, num_jobs);

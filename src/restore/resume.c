@@ -11,6 +11,7 @@
 #include "content/content.h"
 #include "criu/host.h"
 #include "criu/log.h"
+#include "kernel/cgroup_room.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "memory/restore_shared.h"
@@ -22,8 +23,15 @@
 
 void resume_listen(struct restore_session *session)
 {
-	int ret = handoff_listen(session->handoff);
+	int ret;
 
+	/* CRIU's main process loads while the tasks start their threads. */
+	if (!cgroup_room_has_threads()) {
+		log_warn("contents: a limit of processes leaves little room for the threads of the"
+			 " job, so each task loads its own; a higher pids.max makes this faster");
+		return;
+	}
+	ret = handoff_listen(session->handoff);
 	if (ret < 0)
 		log_warn("contents: CRIU's main process cannot start a thread that loads them: %s;"
 			 " each task loads its own",

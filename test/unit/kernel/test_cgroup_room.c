@@ -65,3 +65,16 @@ UNIT_TEST(a_cgroup_without_the_controller_has_the_limits_above_it)
 	assert_int_equal(cgroup_room_find("pids"), 60);
 	assert_int_equal(cgroup_room_find("memory"), UINT64_MAX);
 }
+
+UNIT_TEST(threads_need_room_for_those_of_the_job)
+{
+	assert_true(cgroup_room_has_threads());
+	make_cgroup(OWN, "2048", "1000");
+	assert_true(cgroup_room_has_threads());
+	make_cgroup(OWN, "2048", "1048");
+	assert_true(cgroup_room_has_threads());
+	make_cgroup(OWN, "2048", "1049");
+	assert_false(cgroup_room_has_threads());
+	make_cgroup(OWN, "max", "5000");
+	assert_true(cgroup_room_has_threads());
+}

@@ -51,6 +51,14 @@ int __wrap_kfd_resume(pid_t pid)
 	return 0;
 }
 
+static bool room_for_threads = true;
+
+bool __wrap_cgroup_room_has_threads(void);
+bool __wrap_cgroup_room_has_threads(void)
+{
+	return room_for_threads;
+}
+
 static _Noreturn void run_task(const struct set *set, bool sends, int ready)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -112,8 +120,7 @@ static void add_task(size_t index, enum fault fault)
 	job.pids[index] = pid;
 }
 
-/* Task @index has @fault. */
-static void start_job(enum fault fault, size_t index)
+static void prepare_job(void)
 {
 	memset(&job, 0, sizeof(job));
 	memset(&started, 0, sizeof(started));
@@ -122,6 +129,12 @@ static void start_job(enum fault fault, size_t index)
 	assert_int_equal(handoff_new(&settings, restore_shared_totals(job.session.shared),
 				     &job.session.handoff),
 			 0);
+}
+
+/* Task @index has @fault. */
+static void start_job(enum fault fault, size_t index)
+{
+	prepare_job();
 	resume_listen(&job.session);
 	for (size_t i = 0; i < TASKS; i++)
 		add_task(i, i == index ? fault : NONE);
@@ -184,4 +197,22 @@ TEST(no_queue_starts_if_one_task_lacks_memory)
 	for (size_t i = 0; i < TASKS; i++)
 		expect_no_start(MEMORY_MISSING, i, "has no such memory");
 	expect_no_start(MEMORY_LAZY, 0, "restore without --lazy-pages");
+}
+
+/* Where the tasks need all threads that a limit of processes leaves. */
+TEST(no_thread_loads_beside_tasks_that_have_little_room_for_theirs)
+{
+	struct stat before, after;
+
+	prepare_job();
+	assert_int_equal(stat("/proc/self/task", &before), 0);
+	room_for_threads = false;
+	resume_listen(&job.session);
+	room_for_threads = true;
+	assert_false(restore_shared_handoff_is_ready(job.session.shared));
+	assert_int_equal(stat("/proc/self/task", &after), 0);
+	assert_int_equal(after.st_nlink, before.st_nlink);
+	assert_logged("Warn  (amdgpu_plugin): contents: a limit of processes");
+	handoff_free(job.session.handoff);
+	restore_shared_free(job.session.shared);
 }
