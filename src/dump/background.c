@@ -15,6 +15,7 @@
 #include "dump/dump_image.h"
 #include "dump/snapshot.h"
 #include "image/image.h"
+#include "kernel/cgroup_room.h"
 
 /* A process whose contents are being saved. */
 struct saving {
@@ -39,7 +40,7 @@ bool background_is_possible(const struct dump_session *session)
 	const struct options *options = session->options;
 
 	return options->parallel_dump && !options->force && host_calls_dump_finish() &&
-	       !image_is_streamed();
+	       !image_is_streamed() && cgroup_room_has_threads();
 }
 
 static int prepare(struct dump_session *session, struct background **ret_background)

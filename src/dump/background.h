@@ -26,7 +26,8 @@
 
 /* Whether this dump can save contents in the background: CRIU asks for the result after the last
  * task, as each CRIU with DUMP_FINISH does, and the user has not switched it off and does not force
- * the dump. A stream takes images one after the other. */
+ * the dump. A stream takes images one after the other. A limit of processes must leave room for the
+ * threads: CRIU starts processes of its own meanwhile. */
 bool background_is_possible(const struct dump_session *session);
 /* After dump_image_begin_contents(): starts to save the contents of the process. On error, nothing
  * has changed; the caller saves the contents. */

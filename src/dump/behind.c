@@ -16,6 +16,7 @@
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
 #include "image/image.h"
+#include "kernel/cgroup_room.h"
 #include "kernel/free_memory.h"
 #include "kernel/kfd.h"
 
@@ -66,6 +67,8 @@ static const char *find_obstacle(void)
 		return "images are streamed";
 	if (!after_is_possible())
 		return "this CRIU does not let the plugin work on while the job runs";
+	if (!cgroup_room_has_threads())
+		return "a limit of processes (pids.max) leaves little room for those of the job";
 	return NULL;
 }
 

@@ -38,7 +38,8 @@ $(BUILD)/unit/test_dump_guard: LIBS += -Wl,--export-dynamic-symbol=opts
 
 # The plugin finds out whether CRIU calls DUMP_FINISH, and waits in these functions.
 $(BUILD)/unit/test_background: LIBS += -Wl,--export-dynamic-symbol=cr_plugin_ctl -Wl,--wrap=pthread_cond_timedwait \
-	-Wl,--wrap=pthread_join -Wl,--wrap=sem_wait -Wl,--wrap=unshare -Wl,--wrap=fstatvfs
+	-Wl,--wrap=pthread_join -Wl,--wrap=sem_wait -Wl,--wrap=unshare -Wl,--wrap=fstatvfs \
+	-Wl,--wrap=cgroup_room_has_threads
 
 # The interpreter of GPU code, by itself.
 GCN_UNITS   := $(addprefix $(BUILD)/unit/,test_gcn_decode test_gcn_float test_gcn_run test_gcn_vector)

@@ -26,6 +26,8 @@ static struct {
 	bool unshare_fails;
 	/* Free bytes of the file system; 0: as many as there are. */
 	uint64_t room;
+	/* A limit of processes leaves little room. */
+	bool threads_are_few;
 	/* A signal that a process gets before its contents are saved; 0: none. */
 	int signal;
 	pid_t receiver;
@@ -43,6 +45,7 @@ int __wrap_pthread_join(pthread_t thread, void **ret_result);
 int __wrap_sem_wait(sem_t *limit);
 int __wrap_unshare(int flags);
 int __wrap_fstatvfs(int fd, struct statvfs *stat);
+bool __wrap_cgroup_room_has_threads(void);
 
 static void set_held(bool held)
 {
@@ -103,6 +106,11 @@ int __wrap_fstatvfs(int fd, struct statvfs *stat)
 	if (!ret && test.room)
 		stat->f_bfree = test.room / stat->f_frsize;
 	return ret;
+}
+
+bool __wrap_cgroup_room_has_threads(void)
+{
+	return !test.threads_are_few;
 }
 
 static int begin_held(void **state)
@@ -306,6 +314,20 @@ HELD(criu_waits_if_a_thread_cannot_leave_its_root)
 	begin_dump(fd, 5);
 	assert_true(is_complete(5));
 	assert_logged("Warn  (amdgpu_plugin): ", "CRIU waits", strerror(EPERM));
+	assert_int_equal(complete_dump(), 0);
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+}
+
+/* CRIU may need the room for processes of its own. */
+HELD(criu_waits_where_a_limit_of_processes_leaves_little_room)
+{
+	struct fake_process *process = make_full_process();
+	_cleanup_close_ int fd = open_kfd_of(process);
+
+	test.threads_are_few = true;
+	begin_dump(fd, 5);
+	assert_true(is_complete(5));
 	assert_int_equal(complete_dump(), 0);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
