@@ -367,8 +367,8 @@ int kfd_resume(pid_t pid)
 	if (ret < 0)
 		return ret;
 	ret = call_unrepeated(fd, &args);
-	/* From Linux 6.12 at least, the driver fails if the kernel moves a page of an SVM range
-	 * while it maps the range (amdgpu_hmm_range_get_pages()). */
+	/* The driver fails if a page of an SVM range moves while it maps the range, even if its own
+	 * page fault has moved the page (amdgpu_hmm_range_get_pages()). */
 	if (ret == -EAGAIN)
 		return log_error(ret,
 				 "process %d: cannot resume the queues, because pages of its memory"

@@ -6,8 +6,26 @@
 # What runc prints on standard error goes to runc.log. $without: a command that takes something away from it.
 # A runtime that hangs ends like a CRIU that hangs: with the state of every process on the console.
 without=()
-runc() { bounded env "${without[@]}" runc --log "$work/runc.log" "$@"; }
-podman() { bounded command podman "$@"; }
+runc() {
+	local lines log=$work/runc.log code=0
+
+	: >> "$log"
+	lines "$log"
+	try_runc "$@" || code=$?
+	[ "$code" = 0 ] || [ "$1" != restore ] || ! pages_moved "$log" "$lines" || { code=0 && try_runc "$@"; } || code=$?
+	return "$code"
+}
+try_runc() { bounded env "${without[@]}" runc --log "$work/runc.log" "$@"; }
+
+podman() {
+	local code=0
+
+	try_podman "$@" || code=$?
+	[ "$code" = 0 ] || [[ $* != *'container restore '* ]] || ! pages_moved "$(podman_log restore)" ||
+		{ code=0 && try_podman "$@"; } || code=$?
+	return "$code"
+}
+try_podman() { bounded command podman "$@"; }
 
 # The job's log is in a folder that containers mount as /log. log is client.log's place for lib.sh.
 job_log() {
