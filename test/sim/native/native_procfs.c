@@ -62,10 +62,14 @@ static void remove_abandoned(void)
 		(void)closedir(stream);
 }
 
+/* A thread that makes the directory at this moment leaves it behind, as a killed process does. */
 static void __attribute__((destructor)) leave(void)
 {
+	if (pthread_mutex_trylock(&lock))
+		return;
 	if (directory[0] && owner == native_real_pid())
 		remove_tree(directory);
+	(void)pthread_mutex_unlock(&lock);
 }
 
 /* The child of a fork has none yet. */
