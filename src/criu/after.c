@@ -93,7 +93,7 @@ static int try_statistics(void)
 	_cleanup_close_ int fd =
 		open(STATISTICS, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600);
 
-	/* A FIFO that nobody reads yet: CRIU waits for the reader. */
+	/* The file is a FIFO that no process reads. CRIU waits there until one does. */
 	if (fd < 0 && errno == ENXIO)
 		return 0;
 	if (fd < 0)
