@@ -7,23 +7,18 @@
 # A runtime that hangs ends like a CRIU that hangs: with the state of every process on the console.
 without=()
 runc() {
-	local lines log=$work/runc.log code=0
+	local lines log=$work/runc.log
 
+	[ "$1" = restore ] || { try_runc "$@"; return; }
 	: >> "$log"
 	lines "$log"
-	try_runc "$@" || code=$?
-	[ "$code" = 0 ] || [ "$1" != restore ] || ! pages_moved "$log" "$lines" || { code=0 && try_runc "$@"; } || code=$?
-	return "$code"
+	once_more_if "pages_moved $log $lines" try_runc "$@"
 }
 try_runc() { bounded env "${without[@]}" runc --log "$work/runc.log" "$@"; }
 
 podman() {
-	local code=0
-
-	try_podman "$@" || code=$?
-	[ "$code" = 0 ] || [[ $* != *'container restore '* ]] || ! pages_moved "$(podman_log restore)" ||
-		{ code=0 && try_podman "$@"; } || code=$?
-	return "$code"
+	[[ $* = *'container restore '* ]] || { try_podman "$@"; return; }
+	once_more_if 'pages_moved "$(podman_log restore)"' try_podman "$@"
 }
 try_podman() { bounded command podman "$@"; }
 

@@ -174,13 +174,21 @@ pages_moved() {
 	echo "${PWD##*/}: pages moved meanwhile, so it is restored once more" > /dev/console
 }
 
-# restore DIR [ARG...]: the restore must succeed. The task then runs without CRIU.
-restore() {
+# once_more_if CONDITION COMMAND...: carries out the command, and again if it fails and the command line CONDITION succeeds.
+once_more_if() {
 	local code=0
 
-	try_restore "$@" || code=$?
-	[ "$code" = 0 ] || ! pages_moved "$1/${restore_log:-restore.log}" || { code=0 && try_restore "$@"; } || code=$?
-	[ "$code" = 0 ] || fail "restore failed ($code): $(errors "$1/restore.log")"
+	"${@:2}" || code=$?
+	if [ "$code" != 0 ] && eval "$1"; then
+		code=0
+		"${@:2}" || code=$?
+	fi
+	return "$code"
+}
+
+# restore DIR [ARG...]: the restore must succeed. The task then runs without CRIU.
+restore() {
+	once_more_if "pages_moved $1/${restore_log:-restore.log}" try_restore "$@" || fail "restore failed ($?): $(errors "$1/restore.log")"
 }
 
 try_restore() {
