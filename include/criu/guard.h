@@ -51,5 +51,9 @@ void guard_end(struct guard *guard);
 bool guard_process_has_ended(int pidfd, int timeout_ms);
 /* For the guard: returns after CRIU has ended. */
 void guard_await_criu(int pidfd);
+/* For a guard that guard_start() has started: returns when CRIU's main thread ends. From then on
+ * CRIU's tasks run. Other threads of CRIU may end seconds later, because the driver lets none of
+ * them end before its copies. */
+void guard_await_main_thread(int pidfd);
 
 #endif

@@ -20,6 +20,9 @@
 
 /* Between two calls of poll() that fail. */
 #define RETRY_NS 10000000
+/* The kernel sends it to the guard when the thread ends that started the guard. No other program
+ * sends it. */
+#define THREAD_ENDED SIGRTMAX
 
 static int close_other_fds(const struct guard_ops *ops, int criu, int ready_fd)
 {
@@ -61,6 +64,7 @@ static void __attribute__((noreturn)) run_guard(const struct guard_ops *ops, int
 {
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, GUARD_NAME);
+	(void)prctl(PR_SET_PDEATHSIG, THREAD_ENDED);
 	exempt_from_oom_killer();
 	if (close_other_fds(ops, criu, ready_fd) || write(ready_fd, "", 1) != 1)
 		_exit(1);
@@ -196,4 +200,17 @@ void guard_await_criu(int pidfd)
 	/* poll() may fail while CRIU is alive, and the guard must not act then. */
 	while (!guard_process_has_ended(pidfd, -1))
 		(void)nanosleep(&(const struct timespec){ .tv_nsec = RETRY_NS }, NULL);
+}
+
+void guard_await_main_thread(int pidfd)
+{
+	sigset_t signals;
+
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, THREAD_ENDED);
+	/* The guard was forked with all signals blocked, so none is lost before this call. */
+	do {
+		if (guard_process_has_ended(pidfd, 0))
+			return;
+	} while (sigtimedwait(&signals, NULL, &(const struct timespec){ .tv_sec = 1 }) < 0);
 }

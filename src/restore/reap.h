@@ -10,4 +10,8 @@ struct pid_list;
  * the caller's next waitpid(). Returns after some seconds without progress, too. */
 void reap_kill(const struct pid_list *tasks);
 
+/* From here on, the kernel kills @tasks if this thread, which traces them, ends before it lets them
+ * go. They must stand, and no system call may be carried out in them afterwards. */
+int reap_bind(const struct pid_list *tasks);
+
 #endif

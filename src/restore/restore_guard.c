@@ -151,9 +151,10 @@ static void watch_tasks(void *argument, int criu)
 	}
 	/* If CRIU has ended already, a task may have been forked since, and it must fail. */
 	answer(restore_guard, guard_process_has_ended(criu, 0) ? ANSWER_DEAD : ANSWER_KNOWN);
-	guard_await_criu(criu);
+	guard_await_main_thread(criu);
 	for (size_t i = 0; i < watch->count; i++)
 		(void)syscall(SYS_pidfd_send_signal, watch->pidfds[i], SIGKILL, NULL, 0);
+	guard_await_criu(criu);
 	host_empty_store(watch->store);
 }
 

@@ -84,6 +84,10 @@ static int list_tasks(struct resume *resume, unsigned int expected)
 
 	if (ret < 0)
 		return log_error(ret, "restore: cannot list the tasks");
+	/* The contents may take minutes. If CRIU dies meanwhile, no task may run without them. */
+	ret = reap_bind(&resume->tasks);
+	if (ret < 0)
+		return log_error(ret, "restore: cannot bind the tasks to CRIU's life");
 	for (size_t i = 0; !ret && i < resume->tasks.count; i++)
 		ret = add_task(resume, resume->tasks.pids[i]);
 	if (!ret && resume->num_gpu_tasks != expected)

@@ -2,7 +2,10 @@
 /* A guard acts when the process that started it dies, and only then. */
 #include <dlfcn.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "criu/guard.h"
@@ -21,6 +24,14 @@ static void report_end_of_criu(void *argument, int criu)
 
 	guard_await_criu(criu);
 	(void)!write(report->fd, "e", 1);
+}
+
+static void report_end_of_main_thread(void *argument, int criu)
+{
+	const struct report *report = argument;
+
+	guard_await_main_thread(criu);
+	(void)!write(report->fd, guard_process_has_ended(criu, 0) ? "e" : "m", 1);
 }
 
 /* The first @count calls of poll() fail, and the last of them writes to @fd. */
@@ -89,6 +100,38 @@ UNIT_TEST(a_guard_survives_the_process_group_of_criu)
 	}
 	assert_int_equal(waitpid(criu, NULL, 0), criu);
 	assert_int_equal(await_report(fds[0]), 'e');
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+
+static void *stay(void *argument)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		(void)pause();
+	return argument;
+}
+
+/* A thread may wait for the driver, while the tasks of CRIU run already. */
+UNIT_TEST(a_guard_notices_the_end_of_the_main_thread)
+{
+	int fds[2];
+	pid_t criu;
+
+	assert_int_equal(pipe(fds), 0);
+	criu = fork();
+	if (!criu) {
+		struct guard guard;
+		pthread_t thread;
+
+		if (start(report_end_of_main_thread, fds[1], &guard) ||
+		    pthread_create(&thread, NULL, stay, NULL))
+			_exit(1);
+		(void)syscall(SYS_exit, 0);
+	}
+	assert_int_equal(await_report(fds[0]), 'm');
+	(void)kill(criu, SIGKILL);
+	assert_int_equal(waitpid(criu, NULL, 0), criu);
 	(void)close(fds[0]);
 	(void)close(fds[1]);
 }

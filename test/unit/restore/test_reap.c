@@ -172,3 +172,36 @@ PLAIN_TEST(child_without_tracing)
 {
 	kill_one(start_task(0, 0, 0));
 }
+
+/* In the tracer: starts a task, stops it as CRIU does, binds it, and ends. Tells its pid. */
+static _Noreturn void trace_and_end(int line)
+{
+	_cleanup_(pid_list_done) struct pid_list tasks = { 0 };
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		(void)stay(NULL);
+	if (ptrace(PTRACE_SEIZE, pid, 0, 0) < 0 || ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0 ||
+	    waitpid(pid, &status, __WALL) != pid || pid_list_add(&tasks, pid) < 0 ||
+	    reap_bind(&tasks) < 0 || write(line, &pid, sizeof(pid)) != sizeof(pid))
+		_exit(1);
+	_exit(0);
+}
+
+PLAIN_TEST(bound_task_dies_with_its_tracer)
+{
+	int line[2], status;
+	pid_t tracer, pid;
+
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	assert_int_equal(pipe(line), 0);
+	tracer = fork();
+	if (!tracer)
+		trace_and_end(line[1]);
+	assert_int_equal(close(line[1]), 0);
+	assert_int_equal(read(line[0], &pid, sizeof(pid)), sizeof(pid));
+	assert_int_equal(close(line[0]), 0);
+	assert_int_equal(waitpid(tracer, &status, 0), tracer);
+	assert_reported(pid);
+}

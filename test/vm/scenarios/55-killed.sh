@@ -256,6 +256,28 @@ scenario_killed_restore() { # on each kernel
 	finish
 }
 
+# CRIU is killed while its tasks stand and wait for their contents. None of them may see its GPU memory without them.
+scenario_killed_late() {
+	local n
+
+	read_kills
+	dumped_once
+	ask_gpu "speed 1000000" # so that copying takes six seconds
+	for ((n = 0; n < kills; n++)); do
+		random 200
+		kill_at 1 'Run late stage hook' "$number" 0 restore img -d
+		nothing_restored
+		no_violation
+		no_failed_client
+	done
+	killed_in_time
+	ask_gpu "speed 0"
+	restore img
+	runs
+	verify
+	finish
+}
+
 # CRIU is killed while it forks the tasks, or soon after that. The root of the tree has no GPU.
 scenario_killed_fork() {
 	local n child early=0
