@@ -367,13 +367,16 @@ int kfd_resume(pid_t pid)
 	if (ret < 0)
 		return ret;
 	ret = call_unrepeated(fd, &args);
-	/* The driver fails if a page of an SVM range moves while it maps the range, even if its own
-	 * page fault has moved the page (amdgpu_hmm_range_get_pages()). */
+	/* Linux 7.2 and 7.3 fail if a page of an SVM range moves meanwhile. The kernel's NUMA
+	 * balancing marks pages, and then the driver's own page fault moves them
+	 * (amdgpu_hmm_range_get_pages()). */
 	if (ret == -EAGAIN)
-		return log_error(ret,
-				 "process %d: cannot resume the queues, because pages of its memory"
-				 " moved meanwhile; restore it again",
-				 pid);
+		return log_error(
+			ret,
+			"process %d: cannot resume the queues, because the kernel has moved"
+			" pages of its memory meanwhile; restore it again, with"
+			" kernel.numa_balancing=0 if the sysctl is 1",
+			pid);
 	return ret < 0 ? log_error(ret, "process %d: cannot resume the queues", pid) : 0;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The programs of test/gpu/bugs show bugs of true drivers. A scenario passes if its bug shows, and is skipped on a kernel
+# Bugs of true drivers. Most are shown by a program of test/gpu/bugs. A scenario passes if its bug shows, and is skipped on a kernel
 # that is sound. Each has a boot of its own, because a process that oopses may keep locks of the driver.
 
 # shows PATTERN PROGRAM [ARG...]: runs the program, until it ends or the kernel oopses. The bug shows if what they say
@@ -53,3 +53,26 @@ scenario_bug_clear_after_map() { # long
 	grep '1 of 1 queues did not run' said.log > seen.txt || skip "the bug does not show: $(tail -n 1 said.log)"
 }
 mapped_or_waits() { grep -q mapped said.log || grep -qs dma_fence /proc/$(pgrep -P "$pid")/stack; }
+
+# NUMA balancing moves pages of SVM ranges while RESUME maps them. Without it, restores succeed: all other scenarios.
+scenario_bug_pages_move() { # long
+	local n knobs=/sys/kernel/debug/sched/numa_balancing
+
+	needs_svm
+	machine one
+	dumped_client
+	echo 1 > /proc/sys/kernel/numa_balancing
+	echo 1 > $knobs/scan_delay_ms
+	echo 10 > $knobs/scan_period_min_ms
+	echo 100 > $knobs/scan_period_max_ms
+	for ((n = 0; n < 50; n++)); do
+		if ! try_restore img; then
+			plugin_error img/restore.log "cannot resume the queues, because the kernel has moved pages .*kernel.numa_balancing=0"
+			return
+		fi
+		kill -9 "$pid"
+		gone "$pid"
+		nothing_left
+	done
+	skip "the bug does not show"
+}

@@ -6,21 +6,8 @@
 # What runc prints on standard error goes to runc.log. $without: a command that takes something away from it.
 # A runtime that hangs ends like a CRIU that hangs: with the state of every process on the console.
 without=()
-runc() {
-	local lines log=$work/runc.log
-
-	[ "$1" = restore ] || { try_runc "$@"; return; }
-	: >> "$log"
-	lines "$log"
-	once_more_if "pages_moved $log $lines" try_runc "$@"
-}
-try_runc() { bounded env "${without[@]}" runc --log "$work/runc.log" "$@"; }
-
-podman() {
-	[[ $* = *'container restore '* ]] || { try_podman "$@"; return; }
-	once_more_if 'pages_moved "$(podman_log restore)"' try_podman "$@"
-}
-try_podman() { bounded command podman "$@"; }
+runc() { bounded env "${without[@]}" runc --log "$work/runc.log" "$@"; }
+podman() { bounded command podman "$@"; }
 
 # The job's log is in a folder that containers mount as /log. log is client.log's place for lib.sh.
 job_log() {

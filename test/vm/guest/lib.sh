@@ -165,30 +165,9 @@ try_dump() {
 		-o "${dump_log:-dump.log}" -v4 "$@"
 }
 
-# pages_moved FILE [LINE]: CRIU's log has the plugin's only error for which a user restores again, after this line (0). The
-# kernel causes it: docs/refusals.md, "Known problems".
-pages_moved() {
-	tail -n "+$((${2:-0} + 1))" "$1" 2> /dev/null |
-		grep -q 'Error (amdgpu_plugin): process [0-9]*: cannot resume the queues, because pages of its memory moved meanwhile; restore it again' ||
-		return 1
-	echo "${PWD##*/}: pages moved meanwhile, so it is restored once more" > /dev/console
-}
-
-# once_more_if CONDITION COMMAND...: carries out the command, and again if it fails and the command line CONDITION succeeds.
-once_more_if() {
-	local code=0
-
-	"${@:2}" || code=$?
-	if [ "$code" != 0 ] && eval "$1"; then
-		code=0
-		"${@:2}" || code=$?
-	fi
-	return "$code"
-}
-
 # restore DIR [ARG...]: the restore must succeed. The task then runs without CRIU.
 restore() {
-	once_more_if "pages_moved $1/${restore_log:-restore.log}" try_restore "$@" || fail "restore failed ($?): $(errors "$1/restore.log")"
+	try_restore "$@" || fail "restore failed ($?): $(errors "$1/restore.log")"
 }
 
 try_restore() {
