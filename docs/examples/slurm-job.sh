@@ -20,7 +20,7 @@ go_on() {
 	child=$!
 }
 
-# If the dump fails, the program runs on.
+# If the dump fails, the program runs on. If Slurm does not requeue the job, this run restores the program.
 dump() {
 	rm -rf "$images.new"
 	mkdir "$images.new"
@@ -28,8 +28,10 @@ dump() {
 	criu dump --unprivileged -t "$pid" -D "$images.new" -o dump.log -v3 || return
 	rm -rf "$images"
 	mv "$images.new" "$images"
-	scontrol requeue "$SLURM_JOB_ID"
-	exec sleep infinity # until Slurm ends this run
+	scontrol requeue "$SLURM_JOB_ID" && exec sleep infinity # until Slurm ends this run
+	echo "Slurm did not requeue job $SLURM_JOB_ID, so the program goes on in this run"
+	wait "$child" # the restore needs its pid
+	go_on
 }
 
 trap dump USR1
