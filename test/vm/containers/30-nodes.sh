@@ -3,8 +3,9 @@
 # Jobs in containers that are restored with other device nodes: another GPU, another number of /dev/kfd, more GPUs
 # than the job has. If the /dev that CRIU restores lacks a node, the task makes it.
 
-# checkpointed DIR: checkpoints the job of runc, and waits until the device is free.
+# checkpointed DIR: checkpoints the job of runc, and waits until the device is free. The file nodes has the job's nodes.
 checkpointed() {
+	job_nodes > nodes
 	runc checkpoint --image-path "$work/$1" --work-path "$work/$1-logs" job
 	stopped
 }
@@ -25,20 +26,30 @@ try_runc_restore() {
 
 host_nodes() { stat -c '%n %i %t:%T %a %Z' /dev/kfd /dev/dri /dev/dri/*; }
 
-# made DIR NODE...: the restore must have made these nodes and no others. Each has the number of the host's node, and the
-# mode of the job's nodes in config.json.
+# made DIR NODE...: the restore must have made these nodes and no others.
 made() {
 	local log=$1-logs/restore.log node
 
 	[ "$(grep -c 'made the node' "$log")" = $(($# - 1)) ] || fail "made: $(grep 'made the node' "$log" | tr '\n' ' ')"
 	for node in "${@:2}"; do
 		has_line "$log" "$node: .*made the node"
-		[ "$(in_job "$node")" = "$(stat -c '%t:%T 666' "$node")" ] ||
-			fail "$node is $(in_job "$node"), not $(stat -c '%t:%T 666' "$node")"
 	done
+	gained "${@:2}"
 }
 
-in_job() { nsenter -t "$pid" -m /bin/busybox stat -c '%t:%T %a' "$1"; }
+# gained NODE...: the job has the nodes that it had at the checkpoint and these, and no others. Each of these has the number
+# of the host's node, and the mode of the job's nodes in config.json.
+gained() {
+	local node
+
+	for node; do
+		sed -i "\\,^$node ,d" nodes
+		stat -c '%n %t:%T 666' "$node" >> nodes
+	done
+	job_nodes | diff <(sort nodes) - > differences || fail "nodes of the job: $(tr '\n' ' ' < differences)"
+}
+
+job_nodes() { nsenter -t "$pid" -m /bin/busybox find /dev -type c -exec /bin/busybox stat -c '%n %t:%T %a' {} + | sort; }
 
 run_job() { # [NODE...]
 	bundle job "$@"
@@ -104,6 +115,23 @@ scenario_container_rule_without_node() { # long
 	edit job 'del(.linux.devices[] | select(.path == $path))' --arg path "$other"
 	restored away
 	made away "$other"
+	finish
+}
+
+# Another task makes the node while this task makes it. The task removes its own.
+scenario_container_other_task_is_faster() { # long
+	local any_minor=1 other
+
+	machine one
+	run_job
+	checkpointed away
+	no_device job /dev/dri/renderD128
+	machine one-other
+	other=$(gpu_nodes)
+	device job "$other"
+	LD_PRELOAD=/opt/vm/lib/faster.so restored away
+	! grep 'made the node' away-logs/restore.log || fail "the other task was not faster"
+	gained "$other"
 	finish
 }
 
