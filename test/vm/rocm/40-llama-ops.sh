@@ -38,7 +38,8 @@ count_cases() {
 }
 
 # What the model of 30-llama.sh uses, in its types: F16, F32 and Q8_0. With flash attention it uses FLASH_ATTN_EXT in place of
-# SOFT_MAX. Matrices have up to 999 rows, because the emulated machine takes minutes for larger ones.
+# SOFT_MAX. Matrices have up to 999 rows, and tables of rows up to 9,999, because the emulated machine takes minutes for
+# larger ones.
 scenario_rocm_llama_ops_sums() { # long
 	ops_agree ADD,MUL
 }
@@ -48,7 +49,7 @@ scenario_rocm_llama_ops_norm() { # long
 }
 
 scenario_rocm_llama_ops_rows() { # long
-	ops_agree GET_ROWS,SET_ROWS '^type=(f16|f32|q8_0),|type_dst=(f16|f32|q8_0),'
+	ops_agree GET_ROWS,SET_ROWS '^type=(f16|f32|q8_0),n=[0-9]+,m=[0-9]{1,4},|type_dst=(f16|f32|q8_0),'
 }
 
 scenario_rocm_llama_ops_copies() { # long
