@@ -208,7 +208,8 @@ void guard_await_main_thread(int pidfd)
 
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, THREAD_ENDED);
-	/* The guard was forked with all signals blocked, so none is lost before this call. */
+	/* All signals are blocked, so one that came before this call is not lost. CRIU may have
+	 * died even before the guard asked for the signal. */
 	do {
 		if (guard_process_has_ended(pidfd, 0))
 			return;

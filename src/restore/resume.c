@@ -78,16 +78,21 @@ static int add_task(struct resume *resume, pid_t pid)
 	return ret < 0 ? log_error(ret, "process %d: cannot record its GPU state", pid) : 0;
 }
 
-static int list_tasks(struct resume *resume, unsigned int expected)
+/* The contents may take minutes. If CRIU dies meanwhile, no task may run without them. */
+static int bind_tasks(struct resume *resume)
 {
 	int ret = proc_list_tracees(&resume->tasks);
 
 	if (ret < 0)
 		return log_error(ret, "restore: cannot list the tasks");
-	/* The contents may take minutes. If CRIU dies meanwhile, no task may run without them. */
 	ret = reap_bind(&resume->tasks);
-	if (ret < 0)
-		return log_error(ret, "restore: cannot bind the tasks to CRIU's life");
+	return ret < 0 ? log_error(ret, "restore: cannot bind the tasks to CRIU's life") : 0;
+}
+
+static int list_gpu_tasks(struct resume *resume, unsigned int expected)
+{
+	int ret = 0;
+
 	for (size_t i = 0; !ret && i < resume->tasks.count; i++)
 		ret = add_task(resume, resume->tasks.pids[i]);
 	if (!ret && resume->num_gpu_tasks != expected)
@@ -157,8 +162,10 @@ static int resume_all(struct resume *resume, unsigned int count)
 				    const struct gpu_task *task) = {
 		check_phase, await_contents, check_lazy_memory, check_user_memory, start_queues,
 	};
-	int ret = list_tasks(resume, count);
+	int ret = bind_tasks(resume);
 
+	if (!ret)
+		ret = list_gpu_tasks(resume, count);
 	for (size_t step = 0; !ret && step < ARRAY_SIZE(steps); step++) {
 		for (size_t i = 0; !ret && i < resume->num_gpu_tasks; i++)
 			ret = steps[step](resume->session, &resume->gpu_tasks[i]);
