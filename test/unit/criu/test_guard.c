@@ -82,7 +82,8 @@ static int start(void (*watch)(void *argument, int criu), int fd, struct guard *
 	return guard_start(&ops, ret_guard);
 }
 
-UNIT_TEST(a_guard_survives_the_process_group_of_criu)
+/* A process acts as CRIU: it starts a guard that reports to a descriptor, and does not return. */
+static void assert_reported(void (*act_as_criu)(int fd), char expected)
 {
 	int fds[2];
 	pid_t criu;
@@ -90,18 +91,28 @@ UNIT_TEST(a_guard_survives_the_process_group_of_criu)
 	assert_int_equal(pipe(fds), 0);
 	criu = fork();
 	if (!criu) {
-		struct guard guard;
-
-		(void)setpgid(0, 0);
-		if (start(report_end_of_criu, fds[1], &guard))
-			_exit(1);
-		(void)kill(0, SIGKILL);
+		act_as_criu(fds[1]);
 		_exit(1);
 	}
+	assert_int_equal(await_report(fds[0]), expected);
+	(void)kill(criu, SIGKILL);
 	assert_int_equal(waitpid(criu, NULL, 0), criu);
-	assert_int_equal(await_report(fds[0]), 'e');
 	(void)close(fds[0]);
 	(void)close(fds[1]);
+}
+
+static void kill_own_group(int fd)
+{
+	struct guard guard;
+
+	(void)setpgid(0, 0);
+	if (!start(report_end_of_criu, fd, &guard))
+		(void)kill(0, SIGKILL);
+}
+
+UNIT_TEST(a_guard_survives_the_process_group_of_criu)
+{
+	assert_reported(kill_own_group, 'e');
 }
 
 static void *stay(void *argument)
@@ -112,28 +123,20 @@ static void *stay(void *argument)
 	return argument;
 }
 
+static void end_main_thread(int fd)
+{
+	struct guard guard;
+	pthread_t thread;
+
+	if (!start(report_end_of_main_thread, fd, &guard) &&
+	    !pthread_create(&thread, NULL, stay, NULL))
+		(void)syscall(SYS_exit, 0);
+}
+
 /* A thread may wait for the driver, while the tasks of CRIU run already. */
 UNIT_TEST(a_guard_notices_the_end_of_the_main_thread)
 {
-	int fds[2];
-	pid_t criu;
-
-	assert_int_equal(pipe(fds), 0);
-	criu = fork();
-	if (!criu) {
-		struct guard guard;
-		pthread_t thread;
-
-		if (start(report_end_of_main_thread, fds[1], &guard) ||
-		    pthread_create(&thread, NULL, stay, NULL))
-			_exit(1);
-		(void)syscall(SYS_exit, 0);
-	}
-	assert_int_equal(await_report(fds[0]), 'm');
-	(void)kill(criu, SIGKILL);
-	assert_int_equal(waitpid(criu, NULL, 0), criu);
-	(void)close(fds[0]);
-	(void)close(fds[1]);
+	assert_reported(end_main_thread, 'm');
 }
 
 UNIT_TEST(a_guard_that_is_ended_does_nothing)
