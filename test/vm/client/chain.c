@@ -94,49 +94,34 @@ static void chain_put_step(struct chain *chain, const struct chain_step *step)
 	chain->packets += 2;
 }
 
-/* Where a snapshot differs from what is expected in it. */
-struct difference {
-	const char *where;
-	size_t cell, at_bytes;
-	uint8_t expected, got;
-};
-
-static bool snapshot_differs(const struct snapshot *snapshot, struct difference *ret_difference)
+/* @failure: what a difference means. */
+static int chain_match(struct chain *chain, const struct snapshot *snapshot, const char *failure)
 {
 	const uint8_t *got = snapshot->memory.address;
 	const uint8_t *expected = (const uint8_t *)&snapshot->expected;
+	const char *where = "slot";
 	size_t at = 0, cell;
-	bool slot;
 
 	if (memcmp(got, expected, sizeof(snapshot->expected)) == 0)
-		return false;
+		return 0;
 	while (got[at] == expected[at])
 		at++;
-	slot = at < offsetof(struct chain_state, table);
-	cell = slot ? at / sizeof(uint64_t) :
-		      (at - offsetof(struct chain_state, table)) / CHAIN_CELL_BYTES;
-	*ret_difference = (struct difference){
-		.where = slot ? "slot" : "cell",
-		.cell = cell,
-		.at_bytes = at,
-		.expected = expected[at],
-		.got = got[at],
-	};
-	return true;
+	cell = at / sizeof(uint64_t);
+	if (at >= offsetof(struct chain_state, table)) {
+		where = "cell";
+		cell = (at - offsetof(struct chain_state, table)) / CHAIN_CELL_BYTES;
+	}
+	return report_fail(chain->report, -EILSEQ,
+			   "GPU %d: %s in pass %" PRIu64 ": %s %zu differs at byte %zu: "
+			   "expected %02x, got %02x",
+			   chain->gpu->index, failure, snapshot->pass, where, cell, at,
+			   expected[at], got[at]);
 }
 
 /* A snapshot keeps its contents until the engine takes the next one. */
 static int chain_check_snapshot(struct chain *chain, const struct snapshot *snapshot)
 {
-	struct difference wrong;
-
-	if (!snapshot_differs(snapshot, &wrong))
-		return 0;
-	return report_fail(chain->report, -EILSEQ,
-			   "GPU %d: snapshot %td of pass %" PRIu64 " has changed afterwards: "
-			   "%s %zu differs at byte %zu: expected %02x, got %02x",
-			   chain->gpu->index, snapshot - chain->snapshots, snapshot->pass,
-			   wrong.where, wrong.cell, wrong.at_bytes, wrong.expected, wrong.got);
+	return chain_match(chain, snapshot, "a snapshot has changed after it was taken");
 }
 
 static struct snapshot *chain_put_snapshot(struct chain *chain)
@@ -193,16 +178,8 @@ static void chain_put_batch(struct chain *chain)
 
 static int chain_compare(struct chain *chain, struct snapshot *snapshot)
 {
-	struct difference wrong;
-
 	snapshot->busy = false;
-	if (!snapshot_differs(snapshot, &wrong))
-		return 0;
-	return report_fail(chain->report, -EILSEQ,
-			   "GPU %d: chain broken in pass %" PRIu64 ": %s %zu differs at byte %zu: "
-			   "expected %02x, got %02x (a packet was lost or repeated)",
-			   chain->gpu->index, snapshot->pass, wrong.where, wrong.cell,
-			   wrong.at_bytes, wrong.expected, wrong.got);
+	return chain_match(chain, snapshot, "chain broken (a packet was lost or repeated)");
 }
 
 static int chain_retire(struct chain *chain)
