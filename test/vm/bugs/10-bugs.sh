@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Bugs of true drivers. Most are shown by a program of test/gpu/bugs. A scenario passes if its bug shows, and is skipped on a kernel
-# that is sound. Each has a boot of its own, because a process that oopses may keep locks of the driver.
+# Bugs of true drivers. Most are shown by a program of test/gpu/bugs. A scenario passes if its bug shows, and is skipped on a
+# kernel that is sound. Each has a boot of its own, because a process that oopses may keep locks of the driver.
 
 # shows PATTERN PROGRAM [ARG...]: runs the program, until it ends or the kernel oopses. The bug shows if what they say
 # has the pattern.

@@ -64,10 +64,8 @@ scenario_container_other_machine() {
 	machine one
 	run_job
 	checkpointed away
-	no_device job /dev/dri/renderD128
 	machine one-other
-	other=$(gpu_nodes)
-	device job "$other"
+	gets_other_node
 	restored away
 	made away "$other"
 	checkpointed home
@@ -108,10 +106,8 @@ scenario_container_rule_without_node() { # long
 	machine one
 	run_job
 	checkpointed away
-	no_device job /dev/dri/renderD128
 	machine one-other
-	other=$(gpu_nodes)
-	device job "$other"
+	gets_other_node
 	edit job 'del(.linux.devices[] | select(.path == $path))' --arg path "$other"
 	restored away
 	made away "$other"
@@ -125,10 +121,8 @@ scenario_container_other_task_is_faster() { # long
 	machine one
 	run_job
 	checkpointed away
-	no_device job /dev/dri/renderD128
 	machine one-other
-	other=$(gpu_nodes)
-	device job "$other"
+	gets_other_node
 	LD_PRELOAD=/opt/vm/lib/faster.so restored away
 	! grep 'made the node' away-logs/restore.log || fail "the other task was not faster"
 	gained "$other"

@@ -201,10 +201,8 @@ scenario_container_read_only_dev() { # long
 	runc_run
 	ready runc job
 	runc_checkpoint
-	no_device job /dev/dri/renderD128
 	machine one-other
-	other=$(gpu_nodes)
-	device job "$other"
+	gets_other_node
 	restore_refused "$other: cannot make the node.*/dev is read-only; mount"
 }
 
@@ -219,10 +217,8 @@ scenario_container_no_mknod() { # long
 	runc_run
 	ready runc job
 	runc_checkpoint
-	no_device job /dev/dri/renderD128
 	machine one-other
-	other=$(gpu_nodes)
-	device job "$other"
+	gets_other_node
 	without=(setpriv --bounding-set -mknod)
 	restore_refused "$other: cannot make the node.*: CRIU has no CAP_MKNOD; run CRIU with it, or mount"
 	without=()

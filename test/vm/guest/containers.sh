@@ -69,6 +69,13 @@ no_device() {
 	done
 }
 
+# The bundle job has been on machine one, and gets the GPU's node of this machine. Sets $other, the node.
+gets_other_node() {
+	no_device job /dev/dri/renderD128
+	other=$(gpu_nodes)
+	device job "$other"
+}
+
 # no_rule NAME NODE: the runtime makes the node, but its cgroup does not allow it.
 no_rule() {
 	edit "$1" '(.linux.devices[] | select(.path == $path)) as $device |

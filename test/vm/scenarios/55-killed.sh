@@ -224,6 +224,23 @@ is_whole() {
 	nothing_left
 }
 
+# After CRIU was killed. A task that ran without its contents for a moment may have said so.
+whole_or_nothing() {
+	if is_resumed; then is_whole; else nothing_restored; fi
+	no_violation
+	no_failed_client
+}
+
+# After all kills, the images are as good as before.
+restored_at_last() {
+	killed_in_time
+	ask_gpu "speed 0"
+	restore img
+	runs
+	verify
+	finish
+}
+
 dumped_once() {
 	machine one
 	start_client
@@ -246,14 +263,9 @@ scenario_killed_restore() { # on each kernel
 	for ((n = 0; n < kills; n++)); do
 		random "$all"
 		kill_at "$number" '' 0 0 restore img -d ${as[n % 2]}
-		if is_resumed; then is_whole; else nothing_restored; fi
-		no_violation
+		whole_or_nothing
 	done
-	killed_in_time
-	restore img
-	runs
-	verify
-	finish
+	restored_at_last
 }
 
 # CRIU is killed while its tasks stand and wait for their contents. None of them may see its GPU memory without them.
@@ -266,16 +278,9 @@ scenario_killed_late() {
 	for ((n = 0; n < kills; n++)); do
 		random 200
 		kill_at 1 'Run late stage hook' "$number" 0 restore img -d
-		if is_resumed; then is_whole; else nothing_restored; fi
-		no_violation
-		no_failed_client
+		whole_or_nothing
 	done
-	killed_in_time
-	ask_gpu "speed 0"
-	restore img
-	runs
-	verify
-	finish
+	restored_at_last
 }
 
 # CRIU is killed while it forks the tasks, or soon after that. The root of the tree has no GPU.
@@ -326,12 +331,7 @@ scenario_killed_task() {
 		fi
 		no_violation
 	done
-	killed_in_time
-	ask_gpu "speed 0"
-	restore img
-	runs
-	verify
-	finish
+	restored_at_last
 }
 
 # Tasks share buffers, and one is killed before or while it shares them again. The others wait until their limit, so the
