@@ -148,7 +148,7 @@ scenario_container_mounted_nodes() { # long
 }
 
 # /dev/kfd has another number, as after a reboot, and then its old number again.
-scenario_container_other_major() {
+scenario_container_other_major() { # long
 	machine one
 	run_job
 	checkpointed away

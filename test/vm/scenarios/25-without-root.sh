@@ -23,7 +23,7 @@ as_user() {
 
 # CRIU cannot take capabilities from a bounding set without CAP_SETPCAP. So the job has the whole set, or may gain no
 # privileges.
-scenario_without_root() { # on each kernel
+scenario_without_root() {
 	machine one
 	as_user
 	start_client --sizes medium

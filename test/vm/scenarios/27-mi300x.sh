@@ -4,7 +4,7 @@
 
 # A copy queue belongs to one engine, so it has one MQD, and comes back. But some kernels count one for each XCC, and
 # refuse to rebuild the queue. There the dump fails, and the process runs on.
-scenario_mi300x() {
+scenario_mi300x() { # long
 	machine mi300x
 	start_client --sizes medium
 	if refuses_xccs; then

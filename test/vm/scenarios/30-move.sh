@@ -108,7 +108,7 @@ scenario_move_beside_another() { # long
 	finish
 }
 
-scenario_move_hides_another() {
+scenario_move_hides_another() { # long
 	local id
 
 	beside_another 2,3,4,5,6,7

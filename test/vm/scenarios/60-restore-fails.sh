@@ -232,7 +232,7 @@ refused_map() {
 }
 
 # The process has eight GPUs, and the other machine shows seven. Each fits, but one is missing.
-scenario_gpu_hidden() {
+scenario_gpu_hidden() { # long
 	local saved all shown hidden
 
 	machine eight

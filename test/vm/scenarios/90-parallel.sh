@@ -158,7 +158,7 @@ scenario_parallel_dump_off() { # long
 }
 
 # A copy of one GPU takes five seconds. CRIU has saved all tasks when it finds out, and the dump fails.
-scenario_parallel_dump_fails() {
+scenario_parallel_dump_fails() { # long
 	has_dump_finish
 	machine eight
 	start_client --tree 2 --gpus 1,6
