@@ -5,14 +5,16 @@
 # ROCm supports count.
 
 # ops_agree OPERATIONS [PARAMETERS]: all cases of these operations, which a comma separates. PARAMETERS is a regular expression
-# that chooses cases. The line of the scenario has the numbers.
+# that chooses cases. The line of the scenario has the numbers. Dimensions of 10,000 and more are left out: the emulated machine
+# takes minutes for such a case, and llama.cpp computes SOFT_MAX of rows that long in a cooperative kernel, which needs the
+# global wave sync that the emulated GPU has not. The model's have some hundred.
 ops_agree() {
 	local status=0
 
 	machine one
 	rocm_before
 	GGML_CUDA_DISABLE_GRAPHS=1 timeout 900 /usr/libexec/x86_64-linux-gnu/llama.cpp-tests/test-backend-ops test -b ROCm0 \
-		-o "$1" -p "${2:-.}" > ops.txt 2> ops.err || status=$?
+		-o "$1" -p "^(?!.*[[,=][0-9]{5}).*(${2-})" > ops.txt 2> ops.err || status=$?
 	count_cases > seen.txt
 	no_violation
 	[ $status != 124 ] || fail "cut off after 900 s: $(< seen.txt)"
@@ -38,8 +40,7 @@ count_cases() {
 }
 
 # What the model of 30-llama.sh uses, in its types: F16, F32 and Q8_0. With flash attention it uses FLASH_ATTN_EXT in place of
-# SOFT_MAX. Matrices have up to 999 rows, and tables of rows up to 9,999, because the emulated machine takes minutes for
-# larger ones.
+# SOFT_MAX. Matrices have up to 999 rows, because the emulated machine takes minutes for larger ones.
 scenario_rocm_llama_ops_sums() { # long
 	ops_agree ADD,MUL
 }
@@ -49,7 +50,7 @@ scenario_rocm_llama_ops_norm() { # long
 }
 
 scenario_rocm_llama_ops_rows() { # long
-	ops_agree GET_ROWS,SET_ROWS '^type=(f16|f32|q8_0),n=[0-9]+,m=[0-9]{1,4},|type_dst=(f16|f32|q8_0),'
+	ops_agree GET_ROWS,SET_ROWS '^type=(f16|f32|q8_0),|type_dst=(f16|f32|q8_0),'
 }
 
 scenario_rocm_llama_ops_copies() { # long
