@@ -41,11 +41,10 @@ static unsigned int find_release(void)
 	return RELEASE(major, minor, patch);
 }
 
-/* Without SVM, the area for waves always is in a BO. */
-static bool may_use_svm(const struct topology_node *gpu)
+/* On gfx9 only if the area for waves is no BO, which it always is without SVM. */
+static bool may_lack_area(const struct topology_node *gpu)
 {
-	(void)gpu;
-	return kfd_has_svm();
+	return gpu->gfx_target_version >= TOPOLOGY_GFX10 || kfd_has_svm();
 }
 
 static bool has_xccs(const struct topology_node *gpu)
@@ -67,7 +66,7 @@ static const struct compute_rule {
 } compute_rules[] = {
 	/* RESTORE needs the area for waves in a BO (kfd_queue_acquire_buffers() in kfd_queue.c,
 	 * called by kfd_criu_restore_queue()). */
-	{ DUMP_QUEUE_REFUSED, RELEASE(6, 12, 111), RELEASE(6, 12, 118), may_use_svm },
+	{ DUMP_QUEUE_REFUSED, RELEASE(6, 12, 111), RELEASE(6, 12, 118), may_lack_area },
 	{ DUMP_QUEUE_REFUSED, RELEASE(7, 2, 0), RELEASE(7, 4, 0), has_xccs },
 	/* CHECKPOINT saves the first XCC: checkpoint_mqd_v9_4_3() in kfd_mqd_manager_v9.c is newer.
 	 */

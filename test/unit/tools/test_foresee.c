@@ -248,9 +248,21 @@ TEST_WITH(kernels_that_save_no_control_stack_are_known_by_their_release, begin, 
 /* Such a kernel has the areas for waves in BOs (Debian 13). */
 TEST_WITH(kernels_without_svm_do_not_refuse_queues, begin, end)
 {
+	const struct options options = { 0 };
+	_cleanup_(topology_done) struct topology topology = { 0 };
+
 	kernel.lacks_svm = true;
 	warn_on("6.12.117+deb13-amd64");
 	assert_int_equal(unit_count_lines("a compute queue may be refused"), 0);
+
+	/* Those of gfx10 are refused even so. */
+	assert_int_equal(topology_read(TOPOLOGY_SYSFS, &topology), 0);
+	for (size_t i = 0; i < topology.num_nodes; i++) {
+		if (topology.nodes[i].gpu_id)
+			topology.nodes[i].gfx_target_version = TOPOLOGY_GFX10;
+	}
+	foresee_warn(&options, &topology);
+	assert_int_equal(unit_count_lines("a compute queue may be refused"), 8);
 }
 
 /* A rule of which nothing is said shows late. */
