@@ -50,7 +50,8 @@ $(GCN_UNITS): $(BUILD)/unit/%: %.c $(GCN_SOURCES) test/sim/native/sim_env.h test
 	$(CC) $(FLAGS) $(CFLAGS) -Itest/sim/native -Itest/gpu/gcn -Itest/lib -o $@ $< test/lib/tests.c $(GCN_SOURCES) -lcmocka -lm
 
 # Of the tool, a test has the file that it tests.
-$(BUILD)/unit/test_foresee: CPPFLAGS += -Itools
+# Private: elsewhere tools/elf.h would stand for <elf.h>.
+$(BUILD)/unit/test_foresee: private CPPFLAGS += -Itools
 $(BUILD)/unit/test_foresee: LIBS += -Wl,--wrap=proc_get_fd $(BUILD)/tools/foresee.o $(BUILD)/tools/survey.o
 $(BUILD)/unit/test_foresee: $(BUILD)/tools/foresee.o $(BUILD)/tools/survey.o
 
