@@ -96,8 +96,9 @@ static enum final_state find_final_state(void)
 {
 	const int *opts = dlsym(RTLD_DEFAULT, "opts");
 
-	return opts && *opts >= FINAL_ALIVE && *opts <= FINAL_STOPPED ? (enum final_state) * opts
-								      : FINAL_UNKNOWN;
+	if (!opts || opts[0] < FINAL_ALIVE || opts[0] > FINAL_STOPPED)
+		return FINAL_UNKNOWN;
+	return (enum final_state)opts[0];
 }
 
 bool host_ends_tasks(void)

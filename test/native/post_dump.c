@@ -39,8 +39,9 @@ static uint64_t add(uint64_t sum, const uint64_t *words, size_t count)
 static uint64_t sum_of(int fd, off_t size)
 {
 	uint64_t words[BLOCK / sizeof(uint64_t)], sum = 0xcbf29ce484222325;
+	const off_t step = size > WHOLE ? STEP : BLOCK;
 
-	for (off_t at = 0; at<size; at += size> WHOLE ? STEP : BLOCK) {
+	for (off_t at = 0; at < size; at += step) {
 		memset(words, 0, sizeof(words));
 		if (pread(fd, words, sizeof(words), at) < 0)
 			return 0;
