@@ -432,12 +432,15 @@ unused_gpus() {
 }
 
 checks() {
+	local options_file=/etc/criu/amdgpu_plugin.conf
+
+	[ -e $options_file ] || options_file=
 	checks_criu
 	checks_machine
 	checks_room
 	checks_process
 	unused_gpus
-	AMDGPU_DEVICE_MAP=1=1 checked one "valid options" 0 "^ok  options: " -L build
+	AMDGPU_DEVICE_MAP=1=1 checked one "valid options" 0 "^ok  options: valid, from ${options_file:+$options_file and }the environment$" -L build
 	KFD_MAX_BUFFER_SIZE=few checked one "an option" 1 "option KFD_MAX_BUFFER_SIZE: \"few\" is not a number" -L build
 	expect "check, an argument of others" 2 "check has no option --json" check --json
 }
