@@ -330,11 +330,11 @@ static int end_dump(struct criu *criu, int ret)
 		ret = finished;
 	if (!script_is_last)
 		criu_leave(criu, STAGE_DUMP, ret);
-	if (!ret && after_is_awaited()) {
-		/* The script has seen incomplete images. */
+	/* The script has seen incomplete images, or would have, had the plugin written them behind. */
+	if (after_is_awaited() || (!script_is_last && getenv("AMDGPU_DUMP_MEMORY")))
 		post_dump_forget(&script);
+	if (!ret && after_is_awaited())
 		return after_write_statistics(criu_stub.image_dir, criu->workload);
-	}
 	return post_dump_check(criu_stub.image_dir, ret, &script);
 }
 
