@@ -25,8 +25,8 @@ ops_agree() {
 # "MUL_MAT: 12 of 12 passed" for each operation. The word behind a case has colours.
 count_cases() {
 	sed 's/\x1b\[[0-9;]*m//g' ops.txt | awk '
-		match($1, /^[A-Z0-9_]+\(/) && /: OK$|FAIL$/ {
-			name = substr($1, 1, RLENGTH - 1)
+		/: OK$|: FAIL$/ && match($0, /[A-Z0-9_]+\(/) {
+			name = substr($0, RSTART, RLENGTH - 1)
 			all[name]++
 			passed[name] += /: OK$/
 		}
