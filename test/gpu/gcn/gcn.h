@@ -74,6 +74,7 @@ enum {
 	SIM_GCN_HIGH = 1u << 27,        /* loads and stores: of the high half of the register */
 	SIM_GCN_ACROSS = 1u << 28,      /* passes values between lanes, and needs no memory */
 	SIM_GCN_MATRIX = 1u << 29,      /* over matrices: gcn_matrix.c */
+	SIM_GCN_D16 = 1u << 30,         /* loads to one half of the register */
 };
 
 struct sim_gcn_alu;

@@ -33,6 +33,7 @@
 #define MIXED       SIM_GCN_MIXED
 #define KEEPS       SIM_GCN_KEEPS
 #define HIGH        SIM_GCN_HIGH
+#define D16         SIM_GCN_D16
 #define ACROSS      SIM_GCN_ACROSS
 #define MATRIX      SIM_GCN_MATRIX
 

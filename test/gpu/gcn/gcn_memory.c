@@ -53,11 +53,11 @@ void sim_gcn_gather(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u3
 		       min(bytes - 4 * i, 4u));
 }
 
-/* One half gets the value, and the other one stays. */
-static u32 keep_half(const struct sim_gcn_inst *inst, u32 old, u32 value)
+/* The registers of an MI210 have ECC, so a load writes all 32 bits: the other half becomes zero. rocBLAS relies
+ * on it: it loads two halves to two registers, and combines these by v_or_b32. */
+static u32 to_half(const struct sim_gcn_inst *inst, u32 value)
 {
-	return inst->flags & SIM_GCN_HIGH ? value << 16 | (old & 0xffff)
-					  : (value & 0xffff) | (old & 0xffff0000);
+	return inst->flags & SIM_GCN_HIGH ? value << 16 : value & 0xffff;
 }
 
 void sim_gcn_spread(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 operand, u32 lane,
@@ -72,7 +72,7 @@ void sim_gcn_spread(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u3
 		memcpy(&value, from + 4 * i, part);
 		if (inst->flags & SIM_GCN_SIGNED && value >> (8 * part - 1))
 			value |= ~0u << 8 * part;
-		*reg = inst->flags & SIM_GCN_KEEPS ? keep_half(inst, *reg, value) : value;
+		*reg = inst->flags & SIM_GCN_D16 ? to_half(inst, value) : value;
 	}
 }
 
