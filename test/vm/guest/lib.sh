@@ -7,6 +7,8 @@
 # too. So the shell itself does what is frequent, and loops that wait are not traced.
 
 read -r criu_version < /opt/vm/criu
+# In CRIU 4.2 and later the main process has a hook and loads the contents.
+has_main_hook() { [[ $criu_version != 3.* && $criu_version != 4.1* ]]; }
 . /opt/vm/guest/driver.sh
 limit=390 # seconds for one event, on a busy host: the client gives up after 120 and logs what it lacks
 

@@ -58,13 +58,7 @@ contained_comes_back() {
 	no_violation
 }
 
-# In CRIU 4.2 and later the main process has a hook and loads the contents.
-filled_by_main() {
-	case $criu_version in
-	3.* | 4.1*) return ;;
-	esac
-	filled_by main img/restore.log
-}
+filled_by_main() { ! has_main_hook || filled_by main img/restore.log; }
 
 scenario_own_mounts() {
 	machine one

@@ -11,12 +11,7 @@ filled_by() {
 	grep -q "$stamp$task amdgpu_plugin: GPU .* loaded" "$2" || fail "contents were not filled in by the $1"
 }
 
-# CRIU 4.2 and later.
-has_parallel() {
-	case $criu_version in
-	3.* | 4.1*) skip "this CRIU has no hook for its main process" ;;
-	esac
-}
+has_parallel() { has_main_hook || skip "this CRIU has no hook for its main process"; }
 
 scenario_parallel() {
 	has_parallel
