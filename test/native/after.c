@@ -77,7 +77,7 @@ static unsigned int count_images(int image_dir, const char *prefix)
 }
 
 /* Each task has one, so the images could be restored. */
-static bool have_state_images(int image_dir)
+bool after_have_state(int image_dir)
 {
 	return count_images(image_dir, "amdgpu-kfd-") >= count_images(image_dir, "core-");
 }
@@ -108,7 +108,7 @@ static void await_plugin(void)
 {
 	while (is_held && !plugin_waits())
 		(void)sched_yield();
-	if (is_held && have_state_images(criu_stub.image_dir))
+	if (is_held && after_have_state(criu_stub.image_dir))
 		state_came_first = true;
 	is_held = false;
 }
@@ -189,7 +189,7 @@ int after_write_statistics(int image_dir, const struct workload *workload)
 {
 	int ret;
 
-	if (have_state_images(image_dir) || !run()) {
+	if (after_have_state(image_dir) || !run()) {
 		printf("left %s\n", run() ? "state before contents" : "stopped tasks");
 		return -EIO;
 	}
@@ -202,7 +202,7 @@ int after_write_statistics(int image_dir, const struct workload *workload)
 	full_dir = -1;
 	if (workload)
 		change_buffers(workload);
-	if (!ret && !have_state_images(image_dir))
+	if (!ret && !after_have_state(image_dir))
 		ret = -ENOENT;
 	if (is_held || state_came_first) {
 		printf("left %s\n", is_held ? "contents" : "state before contents");

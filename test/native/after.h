@@ -8,6 +8,8 @@
 
 #include "workload.h"
 
+/* Whether the images of a dump have a state image for each task. */
+bool after_have_state(int image_dir);
 /* Whether the plugin waits for the statistics. */
 bool after_is_awaited(void);
 /* Ends a dump for which the plugin waits: 0 or -errno. No state image may be there yet, and the

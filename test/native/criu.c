@@ -319,19 +319,21 @@ static int end_dump(struct criu *criu, int ret)
 {
 	const bool script_is_last = criu->hooks <= HOOK_PAUSE_DEVICES;
 	struct post_dump script = { 0 };
+	bool is_incomplete;
 	int finished;
 
 	if (script_is_last)
 		criu_leave(criu, STAGE_DUMP, ret);
 	if (!ret)
 		ret = post_dump_run(criu_stub.image_dir, &script);
+	/* Only with this option may the script see images whose contents come later. */
+	is_incomplete = getenv("AMDGPU_DUMP_MEMORY") && !after_have_state(criu_stub.image_dir);
 	finished = criu_call_with_pid(criu, HOOK_DUMP_FINISH, ret);
 	if (!ret)
 		ret = finished;
 	if (!script_is_last)
 		criu_leave(criu, STAGE_DUMP, ret);
-	/* The script has seen incomplete images, or would have, had the plugin written them behind. */
-	if (after_is_awaited() || (!script_is_last && getenv("AMDGPU_DUMP_MEMORY")))
+	if (!ret && is_incomplete)
 		post_dump_forget(&script);
 	if (!ret && after_is_awaited())
 		return after_write_statistics(criu_stub.image_dir, criu->workload);
