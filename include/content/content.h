@@ -4,8 +4,8 @@
  *
  * The image of a GPU is one stream of bytes: eight bytes of length, then the contents of its BOs in
  * the order of the list. The stream is divided into ranges. A range is as large as one staging slot
- * and holds many small BOs or a part of a large one. Each slot has a thread, which takes the next
- * range, processes all its steps, and takes another:
+ * and holds many small BOs or a part of a large one. Each thread takes the next range, processes
+ * all its steps in a slot of its own, and takes another:
  *
  *            +---------------------------- next range -----------------------------+
  *            v                                                                     |
@@ -14,11 +14,13 @@
  *
  * A load may read a range and compute its checksums in parts, on the way to the slot. While the
  * copy engine works for some slots, storage works for others, so the slower of the two is never
- * idle. Each thread computes the checksums of the pages that it has. The ranges take the step with
- * a star in order: each takes over the eight bytes of the image before it. In a stream, reading and
- * writing are done in order too. After an error on any GPU, each thread ends with its current step.
+ * idle. If a load only copies from the page cache, there are fewer threads, and each has two slots:
+ * it reads to one of them while the engine copies from the other. Each thread computes the
+ * checksums of the pages that it has. The ranges take the step with a star in order: each takes
+ * over the eight bytes of the image before it. In a stream, reading and writing are done in order
+ * too. After an error on any GPU, each thread ends with its current step.
  *
- *    threads:   caller ---> a worker per GPU: opens it, is the thread of its first slot ---> threads of the others */
+ *    threads:   caller ---> a worker per GPU: opens it, is its first thread ---> its other threads */
 #ifndef AMDGPU_PLUGIN_CONTENT_CONTENT_H
 #define AMDGPU_PLUGIN_CONTENT_CONTENT_H
 

@@ -35,15 +35,15 @@
 	X(device_map, AMDGPU_DEVICE_MAP, TEXT, 0)
 
 /* A step of the copy engine is some MiB, which takes milliseconds. */
-#define CONTENT_OPTIONS(X)                                                              \
-	/* The most staging memory of one GPU; the plugin uses at least three pages. 0: \
-	 * what staging_choose() finds. */                                              \
-	X(staging_bytes, KFD_MAX_BUFFER_SIZE, BYTES, 0)                                 \
-	/* The time limit for one step of the copy engine. */                           \
-	X(copy_timeout_s, KFD_COPY_TIMEOUT, SECONDS, 60)                                \
-	/* Leave holes in files where contents are zero. */                             \
-	X(skip_zeros, AMDGPU_SKIP_ZEROS, SWITCH, true)                                  \
-	/* Compute checksums at a dump, compare them at a restore. */                   \
+#define CONTENT_OPTIONS(X)                                                            \
+	/* The most staging memory of one GPU; the plugin uses at least six pages. 0: \
+	 * what staging_choose() finds. */                                            \
+	X(staging_bytes, KFD_MAX_BUFFER_SIZE, BYTES, 0)                               \
+	/* The time limit for one step of the copy engine. */                         \
+	X(copy_timeout_s, KFD_COPY_TIMEOUT, SECONDS, 60)                              \
+	/* Leave holes in files where contents are zero. */                           \
+	X(skip_zeros, AMDGPU_SKIP_ZEROS, SWITCH, true)                                \
+	/* Compute checksums at a dump, compare them at a restore. */                 \
 	X(checksum, AMDGPU_CHECKSUM, SWITCH, true)
 
 #define OTHER_OPTIONS(X)                                                           \

@@ -40,7 +40,7 @@ static int fetch_from_stream(struct slot_thread *thread)
 static int fetch_from_file(struct slot_thread *thread)
 {
 	uint64_t size = thread->range.size, at = 0;
-	uint64_t most = image_io_copies(&thread->transfer->io) ? PART_SIZE : size;
+	uint64_t most = thread->transfer->io.cached ? PART_SIZE : size;
 
 	while (at < size) {
 		uint64_t part = size - at < most ? size - at : most;
@@ -54,12 +54,19 @@ static int fetch_from_file(struct slot_thread *thread)
 	return 0;
 }
 
+/* With a pair of slots, the range that is ended is the one before. */
 static int load_range(struct slot_thread *thread)
 {
 	int ret = thread->transfer->job->streamed ? fetch_from_stream(thread)
 						  : fetch_from_file(thread);
 
-	return ret < 0 ? ret : steps_copy(thread, SDMA_SLOT_TO_BO);
+	if (!ret)
+		ret = steps_start_copy(thread, SDMA_SLOT_TO_BO);
+	if (ret < 0)
+		return ret;
+	if (thread->is_paired)
+		steps_change_slot(thread);
+	return steps_await_copy(thread);
 }
 
 static int begin_load(struct transfer *transfer)

@@ -10,56 +10,79 @@
 #define SLOT_MEMORY_MAX    (16u << 20)
 #define SLOT_MEMORY_WANTED (512u << 10)
 #define SLOT_MEMORY_MIN    (PAGE + 2 * SLOT_MARGIN)
+/* The engine reads what processors have just written, from their caches. With pairs of slots of
+ * 8 MiB, restores took 1.4 times as long as with 4 MiB. */
+#define PAIRED_MEMORY_MAX (4u << 20)
 
 /* Several slots keep several requests in flight and several processors busy. */
 #define SLOTS_WANTED 4u
-#define SLOTS_MAX    12u
+#define THREADS_MAX  12u
 
 /* The threads of all transfers that run. More for each processor only take it from each other. On
  * few processors there are some more, because threads wait for the engine and for storage, too. */
 #define THREADS_PER_PROCESSOR 2u
 #define THREADS_WANTED        8u
 
-/* The most slots of a transfer. */
-static uint64_t count_most(size_t num_transfers)
+/* The most threads of a transfer. */
+static uint64_t count_threads(size_t num_transfers)
 {
 	uint64_t threads = usable_processors() * THREADS_PER_PROCESSOR;
 
 	if (!threads)
-		return SLOTS_MAX;
+		return THREADS_MAX;
 	if (threads < THREADS_WANTED)
 		threads = THREADS_WANTED;
-	return clamp(threads / num_transfers, SLOTS_WANTED, SLOTS_MAX);
+	return clamp(threads / num_transfers, SLOTS_WANTED, THREADS_MAX);
 }
 
-static uint64_t choose_memory(uint64_t budget, uint64_t most)
+/* These threads hardly wait: the engine copies from their other slots, and reads are copies. */
+static uint64_t count_pairs(size_t num_transfers)
 {
-	uint64_t memory = clamp(budget / most, SLOT_MEMORY_WANTED, SLOT_MEMORY_MAX);
+	size_t processors = usable_processors();
+
+	return processors ? clamp(processors / num_transfers, 1, THREADS_MAX) : THREADS_MAX;
+}
+
+static uint64_t choose_memory(uint64_t budget, uint64_t most_slots, uint64_t most_memory)
+{
+	uint64_t memory = clamp(budget / most_slots, SLOT_MEMORY_WANTED, most_memory);
 
 	memory = clamp(memory, 0, budget / SLOTS_WANTED);
 	if (memory >= SDMA_HUGE_PAGE)
 		return memory / SDMA_HUGE_PAGE * SDMA_HUGE_PAGE;
-	return clamp(memory / PAGE * PAGE, SLOT_MEMORY_MIN, SLOT_MEMORY_MAX);
+	return clamp(memory / PAGE * PAGE, SLOT_MEMORY_MIN, most_memory);
 }
 
-struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers)
+static struct slots choose(uint64_t staging_bytes, uint64_t size, uint64_t most_slots,
+			   uint64_t most_memory)
 {
 	/* sdma_open() rounds up. */
 	uint64_t unit = staging_bytes < SDMA_HUGE_PAGE ? PAGE : SDMA_HUGE_PAGE;
 	uint64_t pages = size / PAGE + (size % PAGE != 0);
 	uint64_t enough = pages * PAGE + SLOTS_WANTED * 2 * SLOT_MARGIN;
 	uint64_t budget = clamp(staging_bytes / unit * unit, 0, enough);
-	uint64_t most = count_most(num_transfers);
-	uint64_t memory = choose_memory(budget, most);
+	uint64_t memory = choose_memory(budget, most_slots, most_memory);
+	unsigned int count = (unsigned int)clamp(budget / memory, 1, clamp(pages, 1, most_slots));
 
-	return (struct slots){
-		.count = (unsigned int)clamp(budget / memory, 1, clamp(pages, 1, most)),
-		.memory = memory,
-		.size = memory - 2 * SLOT_MARGIN,
-	};
+	return (struct slots){ count, count, memory, memory - 2 * SLOT_MARGIN };
+}
+
+struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers)
+{
+	return choose(staging_bytes, size, count_threads(num_transfers), SLOT_MEMORY_MAX);
+}
+
+struct slots slots_choose_pairs(uint64_t staging_bytes, uint64_t size, size_t num_transfers)
+{
+	struct slots slots =
+		choose(staging_bytes, size, 2 * count_pairs(num_transfers), PAIRED_MEMORY_MAX);
+
+	slots.threads = slots.count > 1 ? slots.count / 2 : 1;
+	slots.count = 2 * slots.threads;
+	return slots;
 }
 
 struct slots slots_of_parts(size_t size)
 {
-	return (struct slots){ SLOTS_WANTED, size, size - 2 * SLOT_MARGIN };
+	return (struct slots){ SLOTS_WANTED, SLOTS_WANTED, size, size - 2 * SLOT_MARGIN };
 }

@@ -15,6 +15,8 @@
 
 struct slots {
 	unsigned int count;
+	/* As many as slots, or half as many, with two slots each. */
+	unsigned int threads;
 	/* Bytes of memory of a slot, and of the contents in it. */
 	size_t memory;
 	size_t size;
@@ -23,6 +25,10 @@ struct slots {
 /* At most @staging_bytes of memory, but at least one slot of one page, and no more than contents of
  * @size bytes fill. The processors are for @num_transfers transfers, which are not 0. */
 struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers);
+
+/* For a load from a file that is in memory: a thread reads to one of its slots while the engine
+ * copies from the other. At least two slots of one page. */
+struct slots slots_choose_pairs(uint64_t staging_bytes, uint64_t size, size_t num_transfers);
 
 /* For a copy to kept memory in parts of @size bytes (content/keep.h): as many as keep the engine
  * busy, because the threads do nothing else. */

@@ -9,7 +9,7 @@
 #include "content/sdma.h"
 #include "kernel/free_memory.h"
 
-/* Slots of 4 MiB for twelve threads. With fewer bytes, each copy and each request to storage pays
+/* 4 MiB for each of twelve threads. With fewer bytes, each copy and each request to storage pays
  * more of its fixed cost. */
 #define STAGING_MAX (48u << 20)
 /* Keeps a copy engine and a disk busy at once. */

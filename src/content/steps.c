@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the threads of slots do at a dump and at a restore alike. */
+/* What threads do at a dump and at a restore alike. */
 #include "content/steps.h"
 
 #include <errno.h>
 
 #include "amdgpu_plugin_util.h"
+
+/* sdma_wait() sleeps longer if the copy has not ended. */
+#define SHORT_WAIT_S 20e-6
 
 int steps_fail(const struct transfer *transfer, int ret, const char *action, size_t bo)
 {
@@ -36,27 +39,49 @@ char *steps_memory(const struct slot_thread *thread)
 	return memory + steps_contents_at(transfer);
 }
 
-int steps_copy(struct slot_thread *thread, enum sdma_direction direction)
+int steps_start_copy(struct slot_thread *thread, enum sdma_direction direction)
 {
 	struct transfer *transfer = thread->transfer;
 	const struct range *range = &thread->range;
-	double begin = now_seconds();
-	const char *action;
 	int ret;
 
 	if (!range->num_pieces)
 		return 0;
+	thread->copy_begin = now_seconds();
 	ret = sdma_submit(transfer->gpu, thread->slot, direction, range->pieces, range->num_pieces);
-	if (ret < 0)
-		return steps_fail(transfer, ret, "start a copy", steps_first_bo(thread));
+	return ret < 0 ? steps_fail(transfer, ret, "start a copy", steps_first_bo(thread)) : 0;
+}
+
+int steps_await_copy(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+	double begin = now_seconds(), end;
+	const char *action;
+	int ret;
+
 	ret = sdma_wait(transfer->gpu, thread->slot, transfer->plan->settings->copy_timeout_s);
-	thread->copy_s += now_seconds() - begin;
+	end = now_seconds();
+	/* When a copy ended that the thread has not waited for is not known. */
+	if (end - begin > SHORT_WAIT_S)
+		thread->copy_s += end - thread->copy_begin;
 	if (!ret)
 		return 0;
 	action = ret == -ETIME ? "a copy does not finish" : "wait for a copy";
 	if (thread->part && sdma_is_busy(transfer->gpu, thread->slot))
 		keep_lose(transfer->keep, ret, action);
 	return steps_fail(transfer, ret, action, steps_first_bo(thread));
+}
+
+void steps_change_slot(struct slot_thread *thread)
+{
+	struct range range = thread->range;
+	double copy_begin = thread->copy_begin;
+
+	thread->range = thread->other;
+	thread->copy_begin = thread->other_copy_begin;
+	thread->other = range;
+	thread->other_copy_begin = copy_begin;
+	thread->slot ^= 1;
 }
 
 void steps_add_checksums(struct slot_thread *thread, uint64_t from, uint64_t to)
@@ -86,7 +111,7 @@ void steps_end_turn(struct slot_thread *thread)
 
 	(void)pthread_mutex_lock(&transfer->lock);
 	transfer->turns++;
-	for (unsigned int i = 0; i < transfer->slots.count; i++) {
+	for (unsigned int i = 0; i < transfer->slots.threads; i++) {
 		if (transfer->threads[i].awaited == transfer->turns)
 			(void)pthread_cond_signal(&transfer->threads[i].turn);
 	}

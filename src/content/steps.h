@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A transfer and the threads of its slots, for the files that have steps of them: transfer.c those
+/* A transfer and its threads, for the files that have steps of them: transfer.c those
  * of a dump, load.c those of a restore, steps.c those of both. */
 #ifndef AMDGPU_PLUGIN_CONTENT_STEPS_H
 #define AMDGPU_PLUGIN_CONTENT_STEPS_H
@@ -17,16 +17,21 @@
 #include "image/image.h"
 #include "storage/image_io.h"
 
-/* A slot and the thread that processes ranges in it. */
+/* A thread that processes ranges, in one slot or in two by turns. */
 struct slot_thread {
 	struct transfer *transfer;
 	unsigned int slot;
+	bool is_paired;
 	pthread_t thread;
 	/* Signals the turn of the range, or the error of another thread. */
 	pthread_cond_t turn;
 	/* Under the transfer's lock: the range whose turn the thread awaits, or awaited last. */
 	uint64_t awaited;
 	struct range range;
+	double copy_begin;
+	/* The range in the other slot of a pair, which the engine may still copy. */
+	struct range other;
+	double other_copy_begin;
 	/* The memory of the slot if contents are kept, or NULL. */
 	struct keep_part *part;
 	double copy_s;
@@ -79,8 +84,11 @@ size_t steps_first_bo(const struct slot_thread *thread);
 uint64_t steps_contents_at(const struct transfer *transfer);
 /* The contents of the range. */
 char *steps_memory(const struct slot_thread *thread);
-/* Copies the range, and waits for the copy. */
-int steps_copy(struct slot_thread *thread, enum sdma_direction direction);
+int steps_start_copy(struct slot_thread *thread, enum sdma_direction direction);
+/* 0 if the slot has no copy. */
+int steps_await_copy(struct slot_thread *thread);
+/* Goes on in the other slot of a pair. */
+void steps_change_slot(struct slot_thread *thread);
 /* Adds the bytes [from, to) of the range to the checksums, if they are on. */
 void steps_add_checksums(struct slot_thread *thread, uint64_t from, uint64_t to);
 /* Waits until the turns of all earlier ranges have ended. -ECANCELED: there was an error. */

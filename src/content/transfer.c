@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Copies the contents of one GPU's BOs to or from an image: the thread of a slot takes a range
- * after the other and processes its steps. content_save() and content_load() handle all GPUs and
- * the log.
+/* Copies the contents of one GPU's BOs to or from an image: each thread takes a range after
+ * the other and processes its steps. content_save() and content_load() handle all GPUs and the log.
  */
 #include "content/transfer.h"
 
@@ -27,14 +26,14 @@ _Static_assert(CONTENT_ALIGNMENT % IMAGE_IO_ALIGNMENT == 0, "ranges are whole bl
  * than the copy of a slot. */
 #define TIMER_SLACK_NS 1000ul
 
-/* Files that take their bytes in order have their ranges written by the threads of the slots. */
+/* Files that take their bytes in order have their ranges written by the threads that copy. */
 static bool is_kept(const struct transfer *transfer)
 {
 	return transfer->keep && !transfer->io.in_order;
 }
 
-/* Adds the range to the progress. */
-static void count_range(struct slot_thread *thread)
+/* Adds the range to the progress, and leaves its BOs. */
+static void finish_range(struct slot_thread *thread)
 {
 	struct transfer *transfer = thread->transfer;
 
@@ -45,6 +44,7 @@ static void count_range(struct slot_thread *thread)
 	transfer->storage_s += thread->storage_s;
 	(void)pthread_mutex_unlock(&transfer->lock);
 	thread->copy_s = thread->storage_s = 0;
+	ranges_finish(&transfer->ranges, &thread->range);
 }
 
 /* In the image, the contents of a range start IMAGE_HEADER_SIZE bytes after its offset. It writes
@@ -148,8 +148,10 @@ static int keep_range(struct slot_thread *thread)
 static int save_range(struct slot_thread *thread)
 {
 	struct transfer *transfer = thread->transfer;
-	int ret = steps_copy(thread, SDMA_BO_TO_SLOT);
+	int ret = steps_start_copy(thread, SDMA_BO_TO_SLOT);
 
+	if (!ret)
+		ret = steps_await_copy(thread);
 	if (!ret && is_kept(transfer))
 		return keep_range(thread);
 	if (!ret) {
@@ -193,24 +195,32 @@ static bool take_range(struct slot_thread *thread)
 	return ranges_take(&transfer->ranges, &thread->range);
 }
 
-/* The thread of a slot. */
-static void *run_slot(void *argument)
+/* The copy of the other slot: the last one, or the only one that still runs after an error. */
+static void end_pair(struct slot_thread *thread)
+{
+	if (!thread->is_paired)
+		return;
+	steps_change_slot(thread);
+	if (!steps_await_copy(thread))
+		finish_range(thread);
+}
+
+static void *run_thread(void *argument)
 {
 	struct slot_thread *thread = argument;
 	struct transfer *transfer = thread->transfer;
 
 	(void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
-	while (take_range(thread) && !transfer->steps->process_range(thread)) {
-		count_range(thread);
-		ranges_finish(&transfer->ranges, &thread->range);
-	}
+	while (take_range(thread) && !transfer->steps->process_range(thread))
+		finish_range(thread);
+	end_pair(thread);
 	if (thread->part)
 		keep_give(transfer->keep, take_ptr(&thread->part));
 	if (transfer->keep)
 		keep_wake(transfer->keep);
 	/* After an error, wake the threads that wait for a turn: the turn never comes. */
 	(void)pthread_mutex_lock(&transfer->lock);
-	for (unsigned int i = 0; i < transfer->slots.count; i++)
+	for (unsigned int i = 0; i < transfer->slots.threads; i++)
 		(void)pthread_cond_signal(&transfer->threads[i].turn);
 	(void)pthread_mutex_unlock(&transfer->lock);
 	return NULL;
@@ -234,21 +244,24 @@ static bool wants_checksums(const struct transfer *transfer)
 
 static int alloc(struct transfer *transfer)
 {
-	int ret = ranges_init(&transfer->ranges, transfer->job, transfer->size, &transfer->slots,
+	const struct slots *slots = &transfer->slots;
+	int ret = ranges_init(&transfer->ranges, transfer->job, transfer->size, slots,
 			      transfer->plan->error);
 
 	if (ret < 0)
 		return ret;
-	transfer->threads = calloc(transfer->slots.count, sizeof(*transfer->threads));
+	transfer->threads = calloc(slots->threads, sizeof(*transfer->threads));
 	if (!transfer->threads)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < transfer->slots.count; i++) {
+	for (unsigned int i = 0; i < slots->threads; i++) {
 		struct slot_thread *thread = &transfer->threads[i];
 
 		thread->transfer = transfer;
-		thread->slot = i;
+		thread->is_paired = slots->count > slots->threads;
+		thread->slot = thread->is_paired ? 2 * i : i;
 		(void)pthread_cond_init(&thread->turn, NULL);
-		if (ranges_alloc_pieces(&thread->range, &transfer->slots) < 0)
+		if (ranges_alloc_pieces(&thread->range, slots) < 0 ||
+		    (thread->is_paired && ranges_alloc_pieces(&thread->other, slots) < 0))
 			return -ENOMEM;
 	}
 	if (!wants_checksums(transfer))
@@ -283,6 +296,23 @@ static int end_save(struct transfer *transfer)
 
 static const struct steps saving = { begin_save, save_range, end_save };
 
+static struct slots choose_slots(const struct transfer *transfer)
+{
+	const struct transfer_plan *plan = transfer->plan;
+	uint64_t memory = plan->settings->staging_bytes;
+	struct slots slots;
+
+	if (transfer->keep)
+		return slots_of_parts(keep_part_size(transfer->keep));
+	slots = (transfer->io.cached ? slots_choose_pairs : slots_choose)(memory, transfer->size,
+									  plan->num_transfers);
+	if (plan->settings->one_thread) {
+		slots.count /= slots.threads;
+		slots.threads = 1;
+	}
+	return slots;
+}
+
 static int open_gpu(struct transfer *transfer)
 {
 	const struct slots *slots = &transfer->slots;
@@ -294,8 +324,14 @@ static int open_gpu(struct transfer *transfer)
 
 static int set_up(struct transfer *transfer)
 {
-	int ret = alloc(transfer);
+	int ret = transfer->steps->begin(transfer);
 
+	if (ret < 0)
+		return ret;
+	(void)pthread_mutex_lock(&transfer->lock);
+	transfer->slots = choose_slots(transfer);
+	(void)pthread_mutex_unlock(&transfer->lock);
+	ret = alloc(transfer);
 	if (ret < 0)
 		return steps_fail(transfer, ret, "allocate", 0);
 	ret = render_node_check_names();
@@ -309,10 +345,8 @@ static int set_up(struct transfer *transfer)
 				  "open the copy engine without SDMA rings (set user_queue=1)", 0);
 	if (ret < 0)
 		return steps_fail(transfer, ret, "open the copy engine", 0);
-	ret = transfer->steps->begin(transfer);
-	if (!ret)
-		ranges_start(&transfer->ranges, transfer->gpu, steps_contents_at(transfer));
-	return ret;
+	ranges_start(&transfer->ranges, transfer->gpu, steps_contents_at(transfer));
+	return 0;
 }
 
 /* After a failure the engine may hang with copies that no thread waits for, so sdma_stop() comes
@@ -331,24 +365,25 @@ static void tear_down(struct transfer *transfer)
 	ranges_done(&transfer->ranges);
 	image_io_done(&transfer->io);
 	free(transfer->checksums);
-	for (unsigned int i = 0; transfer->threads && i < transfer->slots.count; i++) {
+	for (unsigned int i = 0; transfer->threads && i < transfer->slots.threads; i++) {
 		(void)pthread_cond_destroy(&transfer->threads[i].turn);
 		ranges_free_pieces(&transfer->threads[i].range);
+		ranges_free_pieces(&transfer->threads[i].other);
 	}
 	free(transfer->threads);
 	transfer->threads = NULL;
 }
 
-/* A slot whose thread cannot be started stays unused. */
-static void run_slots(struct transfer *transfer)
+/* The slots of a thread that cannot be started stay unused. */
+static void run_threads(struct transfer *transfer)
 {
 	unsigned int started = 1;
 
-	while (started < transfer->slots.count &&
-	       !thread_start(&transfer->threads[started].thread, run_slot,
+	while (started < transfer->slots.threads &&
+	       !thread_start(&transfer->threads[started].thread, run_thread,
 			     &transfer->threads[started]))
 		started++;
-	(void)run_slot(&transfer->threads[0]);
+	(void)run_thread(&transfer->threads[0]);
 	for (unsigned int i = 1; i < started; i++)
 		(void)pthread_join(transfer->threads[i].thread, NULL);
 }
@@ -371,13 +406,8 @@ int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint
 	transfer->job = job;
 	transfer->steps = plan->save ? &saving : &load_steps;
 	transfer->size = size;
-	transfer->slots = slots_choose(plan->settings->staging_bytes, size, plan->num_transfers);
-	if (plan->settings->one_thread)
-		transfer->slots.count = 1;
-	if (job->keep && keep_has_gpu(job->keep, job->render_minor)) {
+	if (job->keep && keep_has_gpu(job->keep, job->render_minor))
 		transfer->keep = job->keep;
-		transfer->slots = slots_of_parts(keep_part_size(job->keep));
-	}
 	(void)pthread_mutex_init(&transfer->lock, NULL);
 	(void)pthread_cond_init(&transfer->written, NULL);
 	*ret_transfer = transfer;
@@ -399,7 +429,7 @@ void transfer_copy(struct transfer *transfer)
 	if (steps_has_stopped(transfer))
 		return;
 	if (set_up(transfer) == 0) {
-		run_slots(transfer);
+		run_threads(transfer);
 		if (!steps_has_stopped(transfer))
 			(void)check_faults(transfer);
 	}

@@ -8,8 +8,8 @@
 #include "amdgpu_plugin_util.h"
 #include "kernel/cgroup.h"
 
-/* Some hundred are for threads of the plugin: 8 GPUs at once with up to 12 slots each. The others
- * are for the job, and the plugin does not know how many threads that has. */
+/* Some hundred are for threads of the plugin: 8 GPUs at once with up to 12 each. The others are for
+ * the job, and the plugin does not know how many threads that has. */
 #define PIDS_WANTED 1000u
 
 /* Returns UINT64_MAX if the file has no number, as in a cgroup without a limit. */

@@ -18,7 +18,7 @@
 /* The unit of holes: shorter holes cost more calls than they save bytes. */
 #define HOLE_SIZE (256u << 10)
 
-/* The number of offsets that is_cached() samples. */
+/* The number of offsets that count_cached() samples. */
 #define CACHE_PROBES 16
 
 /* The unit of st_blocks. */
@@ -191,8 +191,8 @@ int image_io_end_save(struct image_io *io)
 	return fd_sync(io->fd);
 }
 
-/* Whether most of the file is in the page cache, which then is the faster source. */
-static bool is_cached(int fd, uint64_t size)
+/* How many of the samples are in the page cache. */
+static unsigned int count_cached(int fd, uint64_t size)
 {
 	unsigned int hits = 0;
 	char byte;
@@ -202,11 +202,12 @@ static bool is_cached(int fd, uint64_t size)
 
 		hits += preadv2(fd, &vector, 1, (off_t)(size / CACHE_PROBES * i), RWF_NOWAIT) == 1;
 	}
-	return hits > CACHE_PROBES / 2;
+	return hits;
 }
 
 int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t size)
 {
+	unsigned int cached;
 	struct stat stat;
 
 	init(io, fd, streamed, size);
@@ -221,14 +222,12 @@ int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t siz
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	/* A direct read says nothing of the page cache. */
 	(void)set_direct(fd, false);
-	if (!tmpfs_has_file(fd) && !is_cached(fd, size))
+	cached = tmpfs_has_file(fd) ? CACHE_PROBES : count_cached(fd, size);
+	io->cached = cached == CACHE_PROBES;
+	/* If most of the file is in the page cache, that is the faster source. */
+	if (cached <= CACHE_PROBES / 2)
 		start_direct(io);
 	return 0;
-}
-
-bool image_io_copies(const struct image_io *io)
-{
-	return !io->in_order && !__atomic_load_n(&io->direct, __ATOMIC_ACQUIRE);
 }
 
 /* Bytes of the file that are no hole. */

@@ -41,6 +41,9 @@ struct image_io {
 	bool aligns_memory;
 	/* A file of tmpfs that is saved. */
 	bool in_memory;
+	/* A file that is loaded from a tmpfs, or is in the page cache as a whole: reads only copy.
+	 */
+	bool cached;
 	struct tmpfs tmpfs;
 	pthread_mutex_t lock;
 	/* Under the lock: the result of the last lookup in a sparse file. */
@@ -49,7 +52,8 @@ struct image_io {
 
 /* For a new file of @size bytes at @fd, or a stream of that many bytes. Reserves the disk space, so
  * that no later write lacks it: -ENOSPC. @num_images files are written at the same time. Call
- * image_io_done() even after an error. Then @io->in_order says whether writes must come in order. */
+ * image_io_done() even after an error. Then @io->in_order says whether writes must come in order.
+ */
 int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_zeros, uint64_t size,
 			size_t num_images);
 /* @memory is one range of the file, at @offset. The function changes only the padding up to the
@@ -63,10 +67,6 @@ int image_io_end_save(struct image_io *io);
 int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t size);
 /* -EIO: the file or stream ends early. */
 int image_io_read(struct image_io *io, char *memory, uint64_t offset, uint64_t size);
-
-/* Whether reads are copies from the page cache: a file that is not read directly. Does not change
- * after image_io_begin_load(), unless a file system refuses direct access later. */
-bool image_io_copies(const struct image_io *io);
 
 /* Where contents that follow the image's header start in memory, in bytes after a whole page: 0, or
  * IMAGE_HEADER_SIZE if direct access needs whole pages of memory, too. Does not change after

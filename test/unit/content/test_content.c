@@ -242,6 +242,19 @@ TEST(an_engine_that_hangs_times_out)
 	assert_int_equal(gpu.timeout_ns, 0);
 }
 
+/* The thread waits for a copy after it has read another range. */
+TEST(an_engine_that_hangs_during_a_load_times_out)
+{
+	const struct content_settings impatient = { .staging_bytes = 1 << 20, .copy_timeout_s = 1 };
+	_cleanup_set_ struct set *set = make_set((const uint64_t[]){ 3 * MIB, PAGE, 0 });
+
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	sim_write("fence_hang", "1");
+	assert_int_equal(content_load(&set->job, 1, &impatient), -ETIME);
+	assert_logged("Error (amdgpu_plugin): ", "cannot load BO 0 of 2", strerror(ETIME));
+}
+
 /* The process may have been stopped before it polls. */
 TEST(a_copy_that_has_ended_does_not_time_out)
 {
@@ -275,9 +288,14 @@ TEST(a_reset_of_the_gpu_fails_the_copy)
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
 		_cleanup_set_ struct set *set = make_set(size_cases[1]);
 
+		fill(set);
+		assert_int_equal(content_save(&set->job, 1, &settings), 0);
 		gpu.context_flags = flags[i];
+		assert_int_equal(content_load(&set->job, 1, &settings), -EIO);
+		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100");
 		assert_int_equal(content_save(&set->job, 1, &settings), -EIO);
 		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100");
+		gpu.context_flags = 0;
 	}
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tests loads from the page cache: a range is read in parts, and each part gets its checksums. */
+/* Tests loads from the page cache: a range is read in parts, and each part gets its checksums. The
+ * engine copies one range while the thread reads the next. */
 #include "drm_calls.h"
 
 #include "content_set.h"
@@ -11,11 +12,15 @@
 /* The bytes of a range: a slot of 1 MiB without its margins. */
 #define RANGE (MIB - 2 * PAGE)
 
-/* The most bytes that a call has read from the image, and the calls. */
+/* The most bytes that a call has read from the image, and the calls. Also how often a copy had been
+ * polled when bytes were read after the first copy, and before the second. */
 static struct {
 	ino_t image;
 	atomic_size_t most;
 	atomic_uint calls;
+	unsigned int submissions_before;
+	/* UINT_MAX: no bytes were read between the two. */
+	atomic_uint polls;
 } reads;
 
 ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
@@ -24,6 +29,8 @@ ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 		reads.calls++;
 		if (size > reads.most)
 			reads.most = size;
+		if (gpu.submissions == reads.submissions_before + 1)
+			reads.polls = gpu.polls;
 	}
 	return system_call(SYS_pread64, fd, bytes, size, offset);
 }
@@ -44,6 +51,9 @@ static int load(struct set *set)
 
 	large.staging_bytes = 8 * MIB;
 	reads.calls = reads.most = 0;
+	reads.submissions_before = gpu.submissions;
+	reads.polls = UINT_MAX;
+	gpu.polls = 0;
 	return content_load(&set->job, 1, &large);
 }
 
@@ -92,4 +102,15 @@ TEST(a_changed_byte_of_each_part_is_detected)
 		change_byte(set, HEADER + at);
 	}
 	assert_int_equal(load(set), 0);
+}
+
+TEST(a_range_is_read_while_the_engine_copies_the_one_before)
+{
+	_cleanup_set_ struct set *set = NULL;
+
+	processors = 1;
+	set = save_set();
+	assert_int_equal(load(set), 0);
+	assert_true(bos_are_filled(set));
+	assert_int_equal(reads.polls, 0);
 }

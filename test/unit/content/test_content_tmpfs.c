@@ -193,7 +193,7 @@ TEST(gpus_of_other_runs_share_the_processors)
 
 	processors = 16;
 	set = save_set(many_ranges, false);
-	load_beside(set, 0, "12 slots of 680 KiB");
+	load_beside(set, 0, "16 slots of 512 KiB");
 	load_beside(set, 7, "4 slots of 2048 KiB");
 }
 

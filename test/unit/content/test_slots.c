@@ -96,4 +96,44 @@ TEST_WITH(unknown_processors_are_many, begin, NULL)
 {
 	processors = 0;
 	assert_int_equal(slots_choose(8 * MIB, GIB, 8).count, 12);
+	assert_int_equal(slots_choose_pairs(8 * MIB, GIB, 8).threads, 8);
+	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 8).threads, 12);
+}
+
+TEST_WITH(slots_of_pairs_are_even, begin, NULL)
+{
+	for (uint64_t bytes = 6 * PAGE; bytes < 80 * MIB; bytes += 257 * PAGE) {
+		struct slots slots = slots_choose_pairs(bytes, GIB, 1);
+
+		assert_in_range(memory_of(&slots), 1, bytes);
+		assert_int_equal(slots.count, 2 * slots.threads);
+		assert_in_range(slots.threads, 1, 12);
+	}
+}
+
+TEST_WITH(pairs_share_the_memory_of_other_slots, begin, NULL)
+{
+	struct slots slots = slots_choose_pairs(48 * MIB, GIB, 1);
+
+	assert_int_equal(slots.threads, 12);
+	assert_int_equal(slots.count, 24);
+	assert_int_equal(slots.memory, 2 * MIB);
+	assert_int_equal(slots_choose_pairs(GIB, 8 * GIB, 1).memory, 4 * MIB);
+}
+
+TEST_WITH(a_thread_with_a_pair_has_a_processor, begin, NULL)
+{
+	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 8).threads, 2);
+	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 64).threads, 1);
+	processors = 2;
+	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 1).threads, 2);
+}
+
+TEST_WITH(one_page_has_one_pair, begin, NULL)
+{
+	struct slots slots = slots_choose_pairs(8 * MIB, PAGE, 1);
+
+	assert_int_equal(slots.count, 2);
+	assert_int_equal(slots.threads, 1);
+	assert_int_equal(slots.size, PAGE);
 }
