@@ -23,7 +23,7 @@
 #define PARTS_WANTED 8
 
 /* For the unused ends of parts, and for what the job allocates until its queues stop. */
-#define ROOM_TO_GROW(bytes) ((bytes) / 8 + PARTS_WANTED * PART_MAX)
+#define ROOM_TO_GROW(bytes) ((bytes) / 32 + PARTS_WANTED * PART_MAX)
 
 #define THREADS_MAX 12u
 
