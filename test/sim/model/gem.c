@@ -181,7 +181,9 @@ static int userptr_validate(struct sim_bo *bo, const struct drm_amdgpu_gem_userp
 	if (ret == 0 && args->flags & DRM_USERPTR_ANONONLY &&
 	    sim_os_mm_has_file(bo->mm, args->addr))
 		return -EPERM;
-	return ret < 0 ? ret : sim_os_mm_check(bo->mm, args->addr, args->size, !bo->user_readonly);
+	if (ret == 0)
+		ret = sim_os_mm_check(bo->mm, args->addr, args->size, !bo->user_readonly);
+	return ret < 0 ? ret : sim_os_bo_pin_user(bo);
 }
 
 int sim_gem_userptr(struct sim_render *render, struct drm_amdgpu_gem_userptr *args)

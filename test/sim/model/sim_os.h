@@ -50,6 +50,8 @@ bool sim_os_mm_is_current(const struct sim_mm *mm);
 /* Whether [addr, addr+size) is mapped with ordinary memory, and writable if asked. -EFAULT: a hole,
  * a device or protection; -ESRCH: the address space has ended. */
 int sim_os_mm_check(struct sim_mm *mm, u64 addr, u64 size_bytes, bool write);
+/* The pages of the caller's memory become those of the buffer, for copies to come. */
+int sim_os_bo_pin_user(struct sim_bo *bo);
 /* Whether the first mapping at or after @addr in @mm is one of a file. */
 bool sim_os_mm_has_file(struct sim_mm *mm, u64 addr);
 

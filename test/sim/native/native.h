@@ -84,7 +84,7 @@ struct native_bo {
 	bool exported, writable;              /* as a dma-buf */
 	/* native_cuda.c: memory of a CUDA device, or memory that is registered with it */
 	u64 device_memory;                     /* 0: none */
-	bool registered;                       /* under bo.lock */
+	bool registered;
 	struct native_descriptors descriptors; /* native_holders.c, under its lock */
 };
 

@@ -206,18 +206,15 @@ int native_cuda_scribble(struct native *native, u8 byte)
 	return ret < 0 ? ret : CALL("wait for the device", synchronize_context);
 }
 
-/* The first copy registers the memory, and the end of the buffer unregisters it. */
-static int register_user(struct native_bo *user)
+int native_cuda_register(struct native_bo *user)
 {
-	int ret = 0;
+	int ret = cuda.started ? enter() : 0;
 
-	sim_lock(&user->bo.lock);
-	if (!user->registered) {
-		ret = CALL("register memory", register_host, (void *)(uintptr_t)user->bo.user_addr,
-			   user->bo.size, 0);
-		user->registered = ret == 0;
-	}
-	sim_unlock(&user->bo.lock);
+	if (ret < 0 || !cuda.started)
+		return ret;
+	ret = CALL("register memory", register_host, (void *)(uintptr_t)user->bo.user_addr,
+		   user->bo.size, 0);
+	user->registered = ret == 0;
 	return ret;
 }
 
@@ -230,22 +227,20 @@ int native_cuda_copy_to_user(struct native_bo *user, u64 user_offset, struct nat
 			     u64 offset, u64 size)
 {
 	struct cuda_ring *ring = ring_of_thread();
-	int ret = ring ? register_user(user) : -EIO;
 
-	return ret < 0 ? ret
-		       : CALL("copy to memory", copy_to_host, user_at(user, user_offset),
-			      bo->device_memory + offset, size, ring->stream);
+	return ring ? CALL("copy to memory", copy_to_host, user_at(user, user_offset),
+			   bo->device_memory + offset, size, ring->stream)
+		    : -EIO;
 }
 
 int native_cuda_copy_from_user(struct native_bo *bo, u64 offset, struct native_bo *user,
 			       u64 user_offset, u64 size)
 {
 	struct cuda_ring *ring = ring_of_thread();
-	int ret = ring ? register_user(user) : -EIO;
 
-	return ret < 0 ? ret
-		       : CALL("copy from memory", copy_to_device, bo->device_memory + offset,
-			      user_at(user, user_offset), size, ring->stream);
+	return ring ? CALL("copy from memory", copy_to_device, bo->device_memory + offset,
+			   user_at(user, user_offset), size, ring->stream)
+		    : -EIO;
 }
 
 int native_cuda_read(struct native_bo *bo, u64 offset, void *data, u64 size)

@@ -21,11 +21,13 @@ int native_cuda_scribble(struct native *native, u8 byte);
 
 /* Gives @bo memory of the device if it is VRAM of KFD, which the CPU then cannot reach. */
 int native_cuda_bo_init(struct native_bo *bo);
+/* Registers the memory of a process with the device, if there is one. */
+int native_cuda_register(struct native_bo *user);
 /* Accepts buffers that the device knows nothing of. */
 void native_cuda_bo_done(struct native_bo *bo);
 
 /* Start a copy that ends before the fence of the job that the calling thread runs. @user is memory
- * of a process. */
+ * of a process, registered or not. */
 int native_cuda_copy_to_user(struct native_bo *user, u64 user_offset, struct native_bo *bo,
 			     u64 offset, u64 size);
 int native_cuda_copy_from_user(struct native_bo *bo, u64 offset, struct native_bo *user,

@@ -207,6 +207,11 @@ int sim_os_mm_check(struct sim_mm *mm, u64 addr, u64 size_bytes, bool write)
 	return msync((void *)(uintptr_t)addr, size_bytes, MS_ASYNC) < 0 ? -EFAULT : 0;
 }
 
+int sim_os_bo_pin_user(struct sim_bo *bo)
+{
+	return native_cuda_register(native_bo_of(bo));
+}
+
 bool sim_os_mm_has_file(struct sim_mm *mm, u64 addr)
 {
 	unsigned long long start, end, inode = 0;
