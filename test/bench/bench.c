@@ -11,66 +11,25 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+#include "bench.h"
+#include "content/keep.h"
 #include "criu/options.h"
 #include "criu_stub.h"
 #include "methods.h"
-#include "places.h"
 #include "proof.h"
 #include "smoke.h"
 #include "staging.h"
-#include "subject.h"
 #include "usage.h"
 
-#define ROUNDS_MAX 32
 /* Other processes may use so much of the processors during a round. Otherwise another round is
- * measured while patience lasts, up to ROUNDS_FACTOR times as many rounds. */
+ * measured while patience lasts. */
 #define OTHERS_MAX_PERCENT 25
-#define ROUNDS_FACTOR      3
 #define LOOK_US            300000
 /* There is no CUDA device. */
 #define EXIT_SKIPPED 77
-#define MIB          (1u << 20)
 
-/* The number of storage methods that each round tries, and the number of trials of each before the
- * rounds. */
-#define BEST_WAYS 2
-#define TRIES     2
-
-enum method {
-	REFERENCE,
-	OURS,
-	COPY,
-	STORAGE,
-	METHODS,
-};
-
-struct round {
-	double wall[METHODS];
-	/* Of the plugin. */
-	double cpu;
-	/* Processor time of other processes meanwhile, in percent of all processor time. */
-	double others;
-};
-
-struct bench {
-	const char *name, *words, *storage, *engine;
-	struct places places;
-	uint64_t most_bytes, latency_us;
-	unsigned int gpus, rounds;
-	bool save, half_zero, checksums_only;
-	/* A CUDA device is the copy engine, and only the bytes are compared. */
-	bool cuda, proof_only;
-	/* Methods of storage alone: the best, the second best, and the current one. */
-	unsigned int ways[BEST_WAYS], way;
-	bool ways_known;
-	double patience_s;
-	struct subject subject;
-	struct content_settings settings;
-	double gbps;
-	struct round measured[ROUNDS_MAX * ROUNDS_FACTOR];
-	uint64_t staging_bytes;
-	long peak_kib;
-};
+/* The trials of each storage method before the rounds. */
+#define TRIES 2
 
 static int run_method(struct bench *bench, enum method method, bool save)
 {
@@ -316,6 +275,49 @@ static int measure_checksums(struct bench *bench)
 	return ret;
 }
 
+/* A dump with memory for all contents. All is copied long before all is written: that time takes
+ * the place of storage alone. */
+static int measure_kept(struct bench *bench, struct round *round)
+{
+	struct content_job *job = bench->subject.jobs;
+	struct keep *keep = NULL;
+	double begin = now_seconds(), wall, cpu;
+	int ret = keep_new(UINT64_MAX, &job->render_minor, 1, &keep);
+
+	job->keep = keep;
+	if (!ret)
+		ret = keep_start(keep);
+	if (!ret)
+		ret = measure(bench, OURS, true, &wall, &cpu);
+	round->wall[OURS] = now_seconds() - begin;
+	round->wall[STORAGE] = (double)(job->copied_us - job->begin_us) / 1e6;
+	job->keep = NULL;
+	keep_free(keep);
+	places_remove(&bench->places, bench->subject.num_jobs);
+	return ret;
+}
+
+/* What dump-memory costs and gains: a dump without it, the copies alone, and a dump with it, in
+ * turn.
+ */
+static int measure_pauses(struct bench *bench)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < bench->rounds; i++) {
+		struct round *round = &bench->measured[i];
+
+		await_quiet(&bench->patience_s);
+		ret = measure_method(bench, OURS, round);
+		round->wall[REFERENCE] = round->wall[OURS];
+		if (!ret)
+			ret = measure_method(bench, COPY, round);
+		if (!ret)
+			ret = measure_kept(bench, round);
+	}
+	return ret;
+}
+
 /* Of a real engine, what is measured also moves the right bytes. Then no BO is zero: a dump would
  * skip such contents. BOs that stand in a job several times would have the bytes of the last. */
 static int prove(struct bench *bench)
@@ -342,14 +344,16 @@ static int measure_all(struct bench *bench)
 	if (ret || bench->proof_only)
 		return ret;
 	ret = warm_up(bench);
-	if (!ret && !bench->checksums_only && !bench->ways_known)
+	if (!ret && !bench->checksums_only && !bench->kept_only && !bench->ways_known)
 		ret = choose_ways(bench);
 	if (!ret && !strcmp(bench->engine, "match"))
 		ret = measure_best_storage(bench, &storage_s);
 	if (!ret)
 		ret = set_engine(bench, storage_s);
 	if (!ret)
-		ret = bench->checksums_only ? measure_checksums(bench) : measure_rounds(bench);
+		ret = bench->checksums_only ? measure_checksums(bench)
+		      : bench->kept_only    ? measure_pauses(bench)
+					    : measure_rounds(bench);
 	places_remove(&bench->places, bench->subject.num_jobs);
 	return ret;
 }
@@ -415,99 +419,17 @@ static void print_checksums(const struct bench *bench)
 	       (with.median / without.median - 1) * 100);
 }
 
-static int usage(void)
+static void print_pauses(const struct bench *bench)
 {
-	(void)fprintf(
-		stderr,
-		"bench [OPTION]... NAME WORDS\n"
-		"  -d dump|restore  -s tmpfs|disk|stream  -D DIRECTORY  -g GPUS  -e GB/S|match\n"
-		"  -m MIB  at most, by scaling sizes   -n ROUNDS  -l MICROSECONDS of engine latency\n"
-		"  -q  SECONDS, in all, to wait for a quiet machine and to repeat rounds\n"
-		"  -z  half of the bytes are zero      -c  only what the checksums cost\n"
-		"  -w WAY:WAY  of storage alone, if it is known which are the best\n"
-		"  -C  a CUDA device is the copy engine   -P  the same, and no times\n"
-		"bench -S DIRECTORY  moves bytes and compares them; no times\n"
-		"  WORDS: see test/native/workload.h\n");
-	return 2;
-}
+	struct values s[METHODS];
 
-static bool parse_ways(const char *text, struct bench *bench)
-{
-	unsigned int *ways = bench->ways;
-
-	bench->ways_known = sscanf(text, "%u:%u", &ways[0], &ways[1]) == BEST_WAYS &&
-			    ways[0] < num_storage_ways && ways[1] < num_storage_ways;
-	return bench->ways_known;
-}
-
-static int check_choices(struct bench *bench)
-{
-	if (!bench->rounds || bench->rounds > ROUNDS_MAX || !bench->gpus)
-		return -EINVAL;
-	if (!strcmp(bench->storage, "stream"))
-		bench->places.directory = NULL;
-	return 0;
-}
-
-static int parse(int argc, char **argv, struct bench *bench)
-{
-	int option;
-
-	while ((option = getopt(argc, argv, "d:s:D:g:e:m:n:l:zcw:q:CP")) >= 0) {
-		switch (option) {
-		case 'd':
-			bench->save = !strcmp(optarg, "dump");
-			break;
-		case 's':
-			bench->storage = optarg;
-			break;
-		case 'D':
-			bench->places.directory = optarg;
-			break;
-		case 'g':
-			bench->gpus = (unsigned int)atoi(optarg);
-			break;
-		case 'e':
-			bench->engine = optarg;
-			break;
-		case 'm':
-			bench->most_bytes = strtoull(optarg, NULL, 10) * MIB;
-			break;
-		case 'n':
-			bench->rounds = (unsigned int)atoi(optarg);
-			break;
-		case 'l':
-			bench->latency_us = strtoull(optarg, NULL, 10);
-			break;
-		case 'z':
-			bench->half_zero = true;
-			break;
-		case 'c':
-			bench->checksums_only = true;
-			break;
-		case 'P':
-			bench->proof_only = true;
-			bench->save = false;
-			/* fall through */
-		case 'C':
-			bench->cuda = true;
-			break;
-		case 'q':
-			bench->patience_s = strtod(optarg, NULL);
-			break;
-		case 'w':
-			if (!parse_ways(optarg, bench))
-				return -EINVAL;
-			break;
-		default:
-			return -EINVAL;
-		}
-	}
-	if (argc - optind != 2)
-		return -EINVAL;
-	bench->name = argv[optind];
-	bench->words = argv[optind + 1];
-	return check_choices(bench);
+	for (size_t i = 0; i < METHODS; i++)
+		s[i] = sum_up(bench, offsetof(struct round, wall) + i * sizeof(double));
+	printf("%s dump %s, %.2f GB kept: copied after %.3f s (spread %.0f %%), %.2f of the copy"
+	       " alone (%.0f %%); dump %.3f s (%.0f %%), without memory %.3f s (%.0f %%)\n",
+	       bench->name, bench->storage, (double)bench->subject.bytes / 1e9, s[STORAGE].median,
+	       s[STORAGE].spread, s[STORAGE].median / s[COPY].median, s[COPY].spread,
+	       s[OURS].median, s[OURS].spread, s[REFERENCE].median, s[REFERENCE].spread);
 }
 
 static int run(struct bench *bench)
@@ -528,7 +450,9 @@ static int run(struct bench *bench)
 	if (!ret)
 		ret = measure_all(bench);
 	if (!ret && !bench->proof_only)
-		(bench->checksums_only ? print_checksums : print_line)(bench);
+		(bench->checksums_only ? print_checksums
+		 : bench->kept_only    ? print_pauses
+				       : print_line)(bench);
 	subject_done(&bench->subject);
 	return ret;
 }
@@ -550,8 +474,8 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (argc == 3 && !strcmp(argv[1], "-S"))
 		return smoke(argv[2]);
-	if (parse(argc, argv, &bench) < 0)
-		return usage();
+	if (choices_parse(argc, argv, &bench) < 0)
+		return 2;
 	ret = run(&bench);
 	return ret < 0 ? 1 : ret;
 }
