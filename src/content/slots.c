@@ -6,13 +6,11 @@
 
 #define PAGE CONTENT_ALIGNMENT
 
-/* A large slot makes the fixed cost of a command buffer and of a storage request small. */
-#define SLOT_MEMORY_MAX    (16u << 20)
+/* A large slot makes the fixed cost of a command buffer and of a storage request small. Even larger
+ * ones take longer to register, and the caches of the processors hold less of them. */
+#define SLOT_MEMORY_MAX    (4u << 20)
 #define SLOT_MEMORY_WANTED (512u << 10)
 #define SLOT_MEMORY_MIN    (PAGE + 2 * SLOT_MARGIN)
-/* The engine reads what processors have just written, from their caches. With pairs of slots of
- * 8 MiB, restores took 1.4 times as long as with 4 MiB. */
-#define PAIRED_MEMORY_MAX (4u << 20)
 
 /* Several slots keep several requests in flight and several processors busy. */
 #define SLOTS_WANTED 4u
@@ -43,25 +41,24 @@ static uint64_t count_pairs(size_t num_transfers)
 	return processors ? clamp(processors / num_transfers, 1, THREADS_MAX) : THREADS_MAX;
 }
 
-static uint64_t choose_memory(uint64_t budget, uint64_t most_slots, uint64_t most_memory)
+static uint64_t choose_memory(uint64_t budget, uint64_t most_slots)
 {
-	uint64_t memory = clamp(budget / most_slots, SLOT_MEMORY_WANTED, most_memory);
+	uint64_t memory = clamp(budget / most_slots, SLOT_MEMORY_WANTED, SLOT_MEMORY_MAX);
 
 	memory = clamp(memory, 0, budget / SLOTS_WANTED);
 	if (memory >= SDMA_HUGE_PAGE)
 		return memory / SDMA_HUGE_PAGE * SDMA_HUGE_PAGE;
-	return clamp(memory / PAGE * PAGE, SLOT_MEMORY_MIN, most_memory);
+	return clamp(memory / PAGE * PAGE, SLOT_MEMORY_MIN, SLOT_MEMORY_MAX);
 }
 
-static struct slots choose(uint64_t staging_bytes, uint64_t size, uint64_t most_slots,
-			   uint64_t most_memory)
+static struct slots choose(uint64_t staging_bytes, uint64_t size, uint64_t most_slots)
 {
 	/* sdma_open() rounds up. */
 	uint64_t unit = staging_bytes < SDMA_HUGE_PAGE ? PAGE : SDMA_HUGE_PAGE;
 	uint64_t pages = size / PAGE + (size % PAGE != 0);
 	uint64_t enough = pages * PAGE + SLOTS_WANTED * 2 * SLOT_MARGIN;
 	uint64_t budget = clamp(staging_bytes / unit * unit, 0, enough);
-	uint64_t memory = choose_memory(budget, most_slots, most_memory);
+	uint64_t memory = choose_memory(budget, most_slots);
 	unsigned int count = (unsigned int)clamp(budget / memory, 1, clamp(pages, 1, most_slots));
 
 	return (struct slots){ count, count, memory, memory - 2 * SLOT_MARGIN };
@@ -69,13 +66,12 @@ static struct slots choose(uint64_t staging_bytes, uint64_t size, uint64_t most_
 
 struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers)
 {
-	return choose(staging_bytes, size, count_threads(num_transfers), SLOT_MEMORY_MAX);
+	return choose(staging_bytes, size, count_threads(num_transfers));
 }
 
 struct slots slots_choose_pairs(uint64_t staging_bytes, uint64_t size, size_t num_transfers)
 {
-	struct slots slots =
-		choose(staging_bytes, size, 2 * count_pairs(num_transfers), PAIRED_MEMORY_MAX);
+	struct slots slots = choose(staging_bytes, size, 2 * count_pairs(num_transfers));
 
 	slots.threads = slots.count > 1 ? slots.count / 2 : 1;
 	slots.count = 2 * slots.threads;
