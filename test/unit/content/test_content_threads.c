@@ -62,11 +62,14 @@ TEST(without_threads_the_caller_copies_one_gpu_after_the_other)
 	_cleanup_set_ struct set *a = make_set((const uint64_t[]){ 3 * PAGE, PAGE, 7 * PAGE, 0 }),
 				 *b = make_set((const uint64_t[]){ MIB, 0 });
 	struct content_job jobs[2] = { a->job, b->job };
+	struct content_settings alone = settings;
 
 	fill(a);
 	fill(b);
-	/* The simulated GPU starts a thread of its own for the first copy. */
-	assert_int_equal(content_save(jobs, 1, &settings), 0);
+	/* The simulated GPU starts a thread of its own for the first copy in a ring. It is to be
+	 * the ring of the caller. */
+	alone.one_thread = true;
+	assert_int_equal(content_save(jobs, 1, &alone), 0);
 	assert_int_equal(ftruncate(jobs[0].image_fd, 0), 0);
 	threads.fails = true;
 	assert_int_equal(content_save(jobs, 2, &settings), 0);
