@@ -24,6 +24,8 @@ struct range {
 	struct sdma_piece *pieces;
 	size_t num_pieces;
 	size_t max_pieces;
+	/* When its copy was started (steps.c). */
+	double copy_begin;
 };
 
 /* A BO that the copy engine has imported. */

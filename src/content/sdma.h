@@ -2,8 +2,7 @@
 /* One open GPU and its copy engine: copies bytes between BOs and memory of this process. The
  * functions open a render node of their own, so they change nothing in the files of the dumped
  * process. They print nothing: callers know the BO and print the error. Several threads may use
- * slots and BOs at the same time, one thread at a time per slot. Only one thread may open or close.
- */
+ * slots and BOs at the same time, one at a time per slot. Only one thread may open or close. */
 #ifndef AMDGPU_PLUGIN_CONTENT_SDMA_H
 #define AMDGPU_PLUGIN_CONTENT_SDMA_H
 

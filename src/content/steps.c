@@ -42,12 +42,12 @@ char *steps_memory(const struct slot_thread *thread)
 int steps_start_copy(struct slot_thread *thread, enum sdma_direction direction)
 {
 	struct transfer *transfer = thread->transfer;
-	const struct range *range = &thread->range;
+	struct range *range = &thread->range;
 	int ret;
 
 	if (!range->num_pieces)
 		return 0;
-	thread->copy_begin = now_seconds();
+	range->copy_begin = now_seconds();
 	ret = sdma_submit(transfer->gpu, thread->slot, direction, range->pieces, range->num_pieces);
 	return ret < 0 ? steps_fail(transfer, ret, "start a copy", steps_first_bo(thread)) : 0;
 }
@@ -63,7 +63,7 @@ int steps_await_copy(struct slot_thread *thread)
 	end = now_seconds();
 	/* When a copy ended that the thread has not waited for is not known. */
 	if (end - begin > SHORT_WAIT_S)
-		thread->copy_s += end - thread->copy_begin;
+		thread->copy_s += end - thread->range.copy_begin;
 	if (!ret)
 		return 0;
 	action = ret == -ETIME ? "a copy does not finish" : "wait for a copy";
@@ -75,12 +75,9 @@ int steps_await_copy(struct slot_thread *thread)
 void steps_change_slot(struct slot_thread *thread)
 {
 	struct range range = thread->range;
-	double copy_begin = thread->copy_begin;
 
 	thread->range = thread->other;
-	thread->copy_begin = thread->other_copy_begin;
 	thread->other = range;
-	thread->other_copy_begin = copy_begin;
 	thread->slot ^= 1;
 }
 

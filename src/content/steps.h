@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A transfer and its threads, for the files that have steps of them: transfer.c those
- * of a dump, load.c those of a restore, steps.c those of both. */
+/* A transfer and its threads, for the files that have steps of them: transfer.c those of a dump,
+ * load.c those of a restore, steps.c those of both. */
 #ifndef AMDGPU_PLUGIN_CONTENT_STEPS_H
 #define AMDGPU_PLUGIN_CONTENT_STEPS_H
 
@@ -28,10 +28,8 @@ struct slot_thread {
 	/* Under the transfer's lock: the range whose turn the thread awaits, or awaited last. */
 	uint64_t awaited;
 	struct range range;
-	double copy_begin;
 	/* The range in the other slot of a pair, which the engine may still copy. */
 	struct range other;
-	double other_copy_begin;
 	/* The memory of the slot if contents are kept, or NULL. */
 	struct keep_part *part;
 	double copy_s;

@@ -41,8 +41,7 @@ struct image_io {
 	bool aligns_memory;
 	/* A file of tmpfs that is saved. */
 	bool in_memory;
-	/* A file that is loaded from a tmpfs, or is in the page cache as a whole: reads only copy.
-	 */
+	/* A file of tmpfs that is loaded, or one that the page cache has whole: reads only copy. */
 	bool cached;
 	struct tmpfs tmpfs;
 	pthread_mutex_t lock;
@@ -52,8 +51,7 @@ struct image_io {
 
 /* For a new file of @size bytes at @fd, or a stream of that many bytes. Reserves the disk space, so
  * that no later write lacks it: -ENOSPC. @num_images files are written at the same time. Call
- * image_io_done() even after an error. Then @io->in_order says whether writes must come in order.
- */
+ * image_io_done() even after an error. Then @io->in_order says whether writes must come in order. */
 int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_zeros, uint64_t size,
 			size_t num_images);
 /* @memory is one range of the file, at @offset. The function changes only the padding up to the

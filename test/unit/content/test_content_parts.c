@@ -18,7 +18,6 @@ static struct {
 	ino_t image;
 	atomic_size_t most;
 	atomic_uint calls;
-	unsigned int submissions_before;
 	/* UINT_MAX: no bytes were read between the two. */
 	atomic_uint polls;
 } reads;
@@ -29,7 +28,7 @@ ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 		reads.calls++;
 		if (size > reads.most)
 			reads.most = size;
-		if (gpu.submissions == reads.submissions_before + 1)
+		if (gpu.submissions == 1)
 			reads.polls = gpu.polls;
 	}
 	return system_call(SYS_pread64, fd, bytes, size, offset);
@@ -51,9 +50,8 @@ static int load(struct set *set)
 
 	large.staging_bytes = 8 * MIB;
 	reads.calls = reads.most = 0;
-	reads.submissions_before = gpu.submissions;
 	reads.polls = UINT_MAX;
-	gpu.polls = 0;
+	gpu.submissions = gpu.polls = 0;
 	return content_load(&set->job, 1, &large);
 }
 
