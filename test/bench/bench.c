@@ -256,23 +256,30 @@ static int measure_rounds(struct bench *bench)
 	return ret;
 }
 
-/* The cost of checksums: the plugin with them and without, in turn. */
-static int measure_checksums(struct bench *bench)
+/* Measures each round by @compare, which puts the plugin in two ways in the places of the reference
+ * and of the plugin. */
+static int measure_comparison(struct bench *bench,
+			      int (*compare)(struct bench *bench, struct round *round))
 {
 	int ret = 0;
 
 	for (unsigned int i = 0; !ret && i < bench->rounds; i++) {
-		struct round *round = &bench->measured[i];
-
 		await_quiet(&bench->patience_s);
-		bench->settings.checksum = true;
-		ret = measure_method(bench, OURS, round);
-		round->wall[REFERENCE] = round->wall[OURS];
-		bench->settings.checksum = false;
-		if (!ret)
-			ret = measure_method(bench, OURS, round);
+		ret = compare(bench, &bench->measured[i]);
 	}
 	return ret;
+}
+
+/* The cost of checksums: the plugin with them and without. */
+static int compare_checksums(struct bench *bench, struct round *round)
+{
+	int ret;
+
+	bench->settings.checksum = true;
+	ret = measure_method(bench, OURS, round);
+	round->wall[REFERENCE] = round->wall[OURS];
+	bench->settings.checksum = false;
+	return ret ? ret : measure_method(bench, OURS, round);
 }
 
 /* A dump with memory for all contents. All is copied long before all is written: that time takes
@@ -297,25 +304,15 @@ static int measure_kept(struct bench *bench, struct round *round)
 	return ret;
 }
 
-/* What dump-memory costs and gains: a dump without it, the copies alone, and a dump with it, in
- * turn.
- */
-static int measure_pauses(struct bench *bench)
+/* What dump-memory costs and gains: a dump without it, the copies alone, and a dump with it. */
+static int compare_kept(struct bench *bench, struct round *round)
 {
-	int ret = 0;
+	int ret = measure_method(bench, OURS, round);
 
-	for (unsigned int i = 0; !ret && i < bench->rounds; i++) {
-		struct round *round = &bench->measured[i];
-
-		await_quiet(&bench->patience_s);
-		ret = measure_method(bench, OURS, round);
-		round->wall[REFERENCE] = round->wall[OURS];
-		if (!ret)
-			ret = measure_method(bench, COPY, round);
-		if (!ret)
-			ret = measure_kept(bench, round);
-	}
-	return ret;
+	round->wall[REFERENCE] = round->wall[OURS];
+	if (!ret)
+		ret = measure_method(bench, COPY, round);
+	return ret ? ret : measure_kept(bench, round);
 }
 
 /* Of a real engine, what is measured also moves the right bytes. Then no BO is zero: a dump would
@@ -351,8 +348,8 @@ static int measure_all(struct bench *bench)
 	if (!ret)
 		ret = set_engine(bench, storage_s);
 	if (!ret)
-		ret = bench->checksums_only ? measure_checksums(bench)
-		      : bench->kept_only    ? measure_pauses(bench)
+		ret = bench->checksums_only ? measure_comparison(bench, compare_checksums)
+		      : bench->kept_only    ? measure_comparison(bench, compare_kept)
 					    : measure_rounds(bench);
 	places_remove(&bench->places, bench->subject.num_jobs);
 	return ret;
@@ -386,6 +383,12 @@ static struct values sum_up(const struct bench *bench, size_t offset)
 	return sum;
 }
 
+static void sum_up_methods(const struct bench *bench, struct values *ret_values)
+{
+	for (size_t i = 0; i < METHODS; i++)
+		ret_values[i] = sum_up(bench, offsetof(struct round, wall) + i * sizeof(double));
+}
+
 /* The columns of the CSV file, and then the other columns of the table. */
 static void print_line(const struct bench *bench)
 {
@@ -393,8 +396,7 @@ static void print_line(const struct bench *bench)
 	double gigabytes = (double)bench->subject.bytes / 1e9, limit;
 	struct values s[METHODS];
 
-	for (size_t i = 0; i < METHODS; i++)
-		s[i] = sum_up(bench, offsetof(struct round, wall) + i * sizeof(double));
+	sum_up_methods(bench, s);
 	limit = s[COPY].median > s[STORAGE].median ? s[COPY].median : s[STORAGE].median;
 	printf("%s,%u,%s,%s,%.2f,%.4f,%.4f,%.4f,%.4f,%.3f,%.3f,%llu,%.4f", bench->name, bench->gpus,
 	       bench->save ? "dump" : "restore", bench->storage, bench->gbps, s[REFERENCE].median,
@@ -419,12 +421,11 @@ static void print_checksums(const struct bench *bench)
 	       (with.median / without.median - 1) * 100);
 }
 
-static void print_pauses(const struct bench *bench)
+static void print_kept(const struct bench *bench)
 {
 	struct values s[METHODS];
 
-	for (size_t i = 0; i < METHODS; i++)
-		s[i] = sum_up(bench, offsetof(struct round, wall) + i * sizeof(double));
+	sum_up_methods(bench, s);
 	printf("%s dump %s, %.2f GB kept: copied after %.3f s (spread %.0f %%), %.2f of the copy"
 	       " alone (%.0f %%); dump %.3f s (%.0f %%), without memory %.3f s (%.0f %%)\n",
 	       bench->name, bench->storage, (double)bench->subject.bytes / 1e9, s[STORAGE].median,
@@ -451,7 +452,7 @@ static int run(struct bench *bench)
 		ret = measure_all(bench);
 	if (!ret && !bench->proof_only)
 		(bench->checksums_only ? print_checksums
-		 : bench->kept_only    ? print_pauses
+		 : bench->kept_only    ? print_kept
 				       : print_line)(bench);
 	subject_done(&bench->subject);
 	return ret;
