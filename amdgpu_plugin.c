@@ -128,6 +128,16 @@ static int pause_devices(int pid)
 	return ret < 0 ? ret : -ENOTSUP;
 }
 
+/* CRIU 4.0 and newer call this for each task, when all tasks stand and none is saved yet: the first
+ * call is for all. */
+static int checkpoint_devices(int pid)
+{
+	int ret = session.stage == STAGE_DUMP ? dump_stop(&session.dump) : 0;
+
+	(void)pid;
+	return ret < 0 ? host_errno(ret) : -ENOTSUP;
+}
+
 /* @answer: 1, 0, or -errno. After -errno the file may be one of an AMD GPU; CRIU does not know the
  * file and fails the dump. */
 static bool is_gpu_file(int answer)
@@ -287,6 +297,7 @@ __attribute__((visibility("default"))) struct criu_plugin_desc CR_PLUGIN_DESC = 
 		[HOOK_UPDATE_VMA_MAP] = (void *)update_vma_map,
 		[HOOK_RESUME_DEVICES_LATE] = (void *)resume_devices_late,
 		[HOOK_PAUSE_DEVICES] = (void *)pause_devices,
+		[HOOK_CHECKPOINT_DEVICES] = (void *)checkpoint_devices,
 		[HOOK_POST_FORKING] = (void *)post_forking,
 		[HOOK_RESTORE_INIT] = (void *)restore_init_hook,
 		[HOOK_DUMP_DEVICES_LATE] = (void *)dump_devices_late,

@@ -61,6 +61,10 @@ bool host_inventory_take(const char *name);
  * before PAUSE_DEVICES), and CRIU logs an error. Returns -ENOENT if it does not. */
 int host_find_lazy_dump(void);
 
+/* Whether CRIU's alarm runs, which ends a CRIU that takes too long to freeze the tasks
+ * (collect_pstree() in seize.c). */
+bool host_is_timed(void);
+
 /* Whether CRIU is going to kill the tasks of a dump that succeeds. They run on nevertheless if its
  * post-dump script or a later step fails. False if this CRIU does not report it. */
 bool host_ends_tasks(void);

@@ -4,7 +4,8 @@
  *      CRIU                                     the plugin
  *      init                           ----->    takes memory, and registers it with the GPUs
  *      stops the tasks
- *      DUMP_EXT_FILE, a process       ----->    stops queues, checks, starts to copy to the memory
+ *      CHECKPOINT_DEVICES             ----->    stops queues, checks
+ *      DUMP_EXT_FILE, a process       ----->    starts to copy to the memory
  *      the last hook with a result    ----->    waits until all is copied
  *      DUMP_FINISH, or the end of the plugin:   starts queues, and forgets the job
  *      lets the tasks go

@@ -141,7 +141,13 @@ struct dump_session {
 	size_t num_processes;
 	/* Processes that map a GPU without /dev/kfd have been looked for. */
 	bool mappings_are_checked;
-	/* snapshot_take() has succeeded, so no rule is broken. */
+	/* pause_list_files() has succeeded. */
+	bool files_are_listed;
+	/* CRIU has begun to save tasks, and queues have stopped after that. */
+	bool criu_saves;
+	bool stopped_late;
+	/* snapshot_stop() and snapshot_take() have succeeded. No rule is broken then. */
+	bool has_stopped;
 	bool has_snapshot;
 	/* The limit of descriptors before it was raised for the dma-bufs of all processes. */
 	struct rlimit old_limit;
@@ -192,6 +198,7 @@ enum dump_rule {
 	DUMP_UNKNOWN_LAYOUT,
 	DUMP_EVENT_TYPE,
 	DUMP_HIGH_PRECISION,
+	DUMP_MEMORY_COPIED,
 	DUMP_QUEUE_TYPE,
 	DUMP_QUEUE_XCCS,
 	DUMP_QUEUE_WITHOUT_AREA,
@@ -228,13 +235,18 @@ static inline const struct dumped_gpu *dump_find_gpu(const struct dumped_process
 
 /* Notes a task of the dump, by its pid here. -ENOMEM after a line. */
 int dump_add_task(struct dump_session *session, pid_t pid);
+/* All tasks are stopped, and CRIU has saved nothing of them: lists their /dev/kfd files, stops the
+ * queues of their processes, and takes the snapshot. Without files of GPUs does nothing. CRIU 4.0
+ * gives the freezing of tasks a time, and this is a part of it, so there dump_look() takes the
+ * snapshot. Later calls do nothing. Logs on error. */
+int dump_stop(struct dump_session *session);
 /* CRIU has met a device mapping, so all tasks are stopped: refuses tasks that map a GPU without an
  * open /dev/kfd, which CRIU would never show. Logs on error. */
 int dump_check_mappings(struct dump_session *session);
 
-/* CRIU shows a file of an AMD GPU as @fd (borrowed), and all tasks are stopped. The first call
- * prepares the image directory, takes the snapshot of all tasks and applies the rules to it; later
- * calls do nothing. Logs on error. */
+/* CRIU shows a file of an AMD GPU as @fd (borrowed), and all tasks are stopped. The first call does
+ * what dump_stop() has not done: prepares the image directory, stops the queues, takes the snapshot
+ * of all tasks and applies the rules to it. Later calls do nothing. Logs on error. */
 int dump_look(struct dump_session *session, int fd);
 /* After dump_look(), for a /dev/kfd: gives @fd the image id @id. The contents of a process are
  * saved at its first /dev/kfd. Contents and images may still be missing when this returns. Logs on

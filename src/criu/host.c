@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include "amdgpu_plugin_util.h"
@@ -90,6 +91,14 @@ int host_find_lazy_dump(void)
 	if (host_count_hooks() > HOOK_PAUSE_DEVICES || !lazy_pages_setup_zombie)
 		return -ENOENT;
 	return lazy_pages_setup_zombie(0) < 0 ? 0 : -ENOENT;
+}
+
+bool host_is_timed(void)
+{
+	struct itimerval timer = { 0 };
+
+	(void)getitimer(ITIMER_REAL, &timer);
+	return timer.it_value.tv_sec || timer.it_value.tv_usec;
 }
 
 static enum final_state find_final_state(void)

@@ -3,7 +3,8 @@
  * dump ends, so contents stay as they are.
  *
  *      CRIU                                     the plugin
- *      DUMP_EXT_FILE, a process       ----->    stops queues, checks, starts to save contents
+ *      CHECKPOINT_DEVICES             ----->    stops queues, checks
+ *      DUMP_EXT_FILE, a process       ----->    starts to save contents
  *      saves memory, other processes            contents of up to eight GPUs at once
  *      DUMP_DEVICES_LATE              ----->    waits for contents, writes the state images
  *      saves what tasks share

@@ -110,15 +110,33 @@ static int begin(struct dump_session *session)
 	return ret;
 }
 
+int dump_stop(struct dump_session *session)
+{
+	dev_t device;
+	int ret;
+
+	if (session->files_are_listed || !session->tasks.count ||
+	    kfd_read_device(&device) == -ENOENT)
+		return 0;
+	ret = pause_list_files(session, DUMP_NO_FILE);
+	if (ret < 0 || !session->num_files)
+		return ret;
+	ret = begin(session);
+	if (!ret)
+		ret = snapshot_stop(session);
+	return ret < 0 || host_is_timed() ? ret : snapshot_take(session);
+}
+
 int dump_look(struct dump_session *session, int fd)
 {
 	int ret = begin(session);
 
-	if (ret < 0)
-		return ret;
-	if (!session->has_snapshot)
-		session->stopped_at = now_seconds();
-	return snapshot_take(session, fd);
+	session->criu_saves = true;
+	if (!ret)
+		ret = pause_list_files(session, fd);
+	if (!ret)
+		ret = snapshot_stop(session);
+	return ret < 0 ? ret : snapshot_take(session);
 }
 
 int dump_check_mappings(struct dump_session *session)

@@ -22,6 +22,7 @@
 #include "kernel/proc.h"
 #include "pause/pause.h"
 #include "preflight/bo_index.h"
+#include "preflight/copied_memory.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 #include "preflight/preflight_process.h"
@@ -269,6 +270,8 @@ static int check_process(struct dumped_process *process)
 	int ret = check_state(process);
 
 	if (!ret)
+		ret = copied_memory_check(process);
+	if (!ret)
 		ret = shared_bos_check(process);
 	if (!ret)
 		ret = note_gpus(process);
@@ -290,17 +293,25 @@ static int check_all(struct dump_session *session)
 	return ret < 0 ? ret : unused_gpus_check(session);
 }
 
-int snapshot_take(struct dump_session *session, int shown)
+int snapshot_stop(struct dump_session *session)
+{
+	int ret;
+
+	if (session->has_stopped)
+		return 0;
+	session->stopped_at = now_seconds();
+	ret = session->num_files ? stop_queues(session) : 0;
+	session->has_stopped = !ret;
+	return ret;
+}
+
+int snapshot_take(struct dump_session *session)
 {
 	int ret;
 
 	if (session->has_snapshot)
 		return 0;
-	ret = pause_list_files(session, shown);
-	if (!ret && session->num_files)
-		ret = stop_queues(session);
-	if (!ret)
-		ret = ask_all(session);
+	ret = ask_all(session);
 	if (!ret)
 		ret = check_all(session);
 	for (size_t i = 0; !ret && i < session->num_processes; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The snapshot of a dump: what the kernel says of all its processes, asked once and kept. CRIU has
- * stopped all tasks when it shows the first file of a GPU, so nothing is asked again in later
- * hooks: they give a file its image id, and save contents.
+/* The snapshot of a dump: what the kernel says of all its processes, asked once and kept. All tasks
+ * are stopped, so nothing is asked again in later hooks: they give a file its image id, and save
+ * contents.
  *
- *      list the /dev/kfd files of all tasks, stop the queues of all processes
+ *      stop the queues of all processes
  *      CHECKPOINT of each process, its mappings, its GEM handles
  *      match the BOs of all processes that are one object
  *      apply all rules
@@ -13,10 +13,12 @@
 
 #include "dump/dump.h"
 
-/* Takes the snapshot of all tasks, and refuses the dump if a rule is broken. The session has its
- * topology, and no image exists yet. @shown: the file that CRIU shows (borrowed). Later calls do
+/* Stops the queues of all processes. The session has its topology and its files, and no image
+ * exists yet. Later calls do nothing. Logs on error. */
+int snapshot_stop(struct dump_session *session);
+/* Then: takes the snapshot of all tasks, and refuses the dump if a rule is broken. Later calls do
  * nothing. Logs on error. */
-int snapshot_take(struct dump_session *session, int shown);
+int snapshot_take(struct dump_session *session);
 /* Makes the dma-bufs of @process available. They were closed if those of all processes together
  * exceed the limit of descriptors. -EMFILE and -ENFILE without a line: contents of other processes,
  * which are being saved, have too many. Other errors after a line. */

@@ -106,6 +106,7 @@ static int stop_queues(struct dumped_process *process)
 	if (ret < 0)
 		return ret;
 	process->paused = true;
+	process->session->stopped_late |= process->session->criu_saves;
 	process->vpid = process->state.vpid;
 	(void)image_dir_task_time(process->vpid, &process->core_time);
 	return 0;
@@ -163,6 +164,7 @@ static int find_by_unpause(struct dump_session *session, const struct dumped_pro
 		return pause_report_refusal(asked, KFD_PROCESS_INFO, ret,
 					    "pause the process again");
 	}
+	session->stopped_late |= session->criu_saves;
 	process = find_paused(session, counts.vpid);
 	if (!process)
 		return undo_pause(asked);
@@ -379,8 +381,9 @@ static int list_files(struct dump_session *session, int shown)
 
 int pause_list_files(struct dump_session *session, int shown)
 {
-	int ret = list_files(session, shown);
+	int ret = session->files_are_listed ? 0 : list_files(session, shown);
 
+	session->files_are_listed = !ret;
 	if (ret == -ENOSYS || ret == -EPERM)
 		return log_error(ret,
 				 "processes: cannot get their files of /dev/kfd, which takes the"

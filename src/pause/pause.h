@@ -9,9 +9,9 @@
 #include "dump/dump.h"
 #include "kernel/kfd.h"
 
-/* Lists the /dev/kfd files of all tasks. CRIU has stopped all tasks when it shows the first file of
- * a GPU. If CRIU has not named the tasks, lists the tasks, too: those of the tree that has the file
- * @shown (borrowed). -errno after a line, also if the kernel does not hand out files of other
+/* Lists the /dev/kfd files of all tasks, which CRIU has stopped. If CRIU has not named the tasks,
+ * lists the tasks, too: those of the tree that has the file @shown (borrowed). Later calls do
+ * nothing. -errno after a line, also if the kernel does not hand out files of other
  * processes. */
 int pause_list_files(struct dump_session *session, int shown);
 /* Pauses the owners of these files. Before that, undoes pauses that a killed dump has left. Logs on

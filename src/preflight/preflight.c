@@ -152,6 +152,9 @@ static const struct rule {
 	RULE(DUMP_HIGH_PRECISION, PREFLIGHT_PROCESS,
 	     "computes on gfx950 with HSA_HIGH_PRECISION_MODE, which the kernel does not save: it would compute with another precision after a restore",
 	     "start the process without HSA_HIGH_PRECISION_MODE", true, .shows_early = true),
+	RULE(DUMP_MEMORY_COPIED, PREFLIGHT_PROCESS,
+	     "has memory of a memfd or an unlinked file that a GPU may write, and CRIU has copied it before the plugin could stop the queues",
+	     "use CRIU 4.0 or newer", true),
 
 	RULE(DUMP_QUEUE_TYPE, PREFLIGHT_QUEUE, "has a type that this plugin does not know",
 	     "a newer plugin may know it", true, .queue_breaks = has_unknown_type,
@@ -198,10 +201,11 @@ static const struct rule {
 	     .needs_no_record = true, .shows_early = true),
 	RULE(DUMP_BO_SHARED, PREFLIGHT_BO,
 	     "is shared in a way that cannot be restored yet, and each process would get a copy of its own",
-	     "turn sharing off (NCCL_P2P_DISABLE=1 and similar)", true),
+	     "turn sharing off (NCCL_P2P_DISABLE=1 and similar, with CRIU 4.0 or newer and --ghost-limit 64M)",
+	     true),
 	RULE(DUMP_BO_OUTSIDE, PREFLIGHT_BO,
 	     "is imported from a process outside the dump, and each process would get a copy of its own",
-	     "dump all processes that share it together; if the process that made it has freed it, turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
+	     "dump all processes that share it together; if the process that made it has freed it, turn sharing off (NCCL_P2P_DISABLE=1 and similar, with CRIU 4.0 or newer and --ghost-limit 64M)",
 	     true),
 
 	RULE(DUMP_HAS_DMABUF, PREFLIGHT_FILE,

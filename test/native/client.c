@@ -214,23 +214,31 @@ static int fill(const struct workload *workload, size_t index, uint64_t handle)
 	return ret < 0 ? complain(ret, "cannot fill a buffer") : 0;
 }
 
-static int map_user_memory(const struct workload_bo *bo, uint64_t address)
+static int map_user_memory(const struct workload *workload, const struct workload_bo *bo,
+			   uint64_t address)
 {
-	void *memory = mmap((void *)(uintptr_t)address, bo->size, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	int fd = workload->memfd ? memfd_create("native", MFD_CLOEXEC) : -1;
+	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+	void *memory = MAP_FAILED;
 
+	if (fd < 0 || ftruncate(fd, (off_t)bo->size) == 0)
+		memory = mmap((void *)(uintptr_t)address, bo->size, PROT_READ | PROT_WRITE,
+			      flags | MAP_FIXED_NOREPLACE, fd, 0);
+	if (fd >= 0)
+		(void)close(fd);
 	return memory == MAP_FAILED ? complain(-errno, "mmap of user memory") : 0;
 }
 
 /* Registers the save area of waves as libhsakmt does (queues.c there). */
-static int make_svm_range(struct client *client, const struct workload_bo *bo, uint64_t address)
+static int make_svm_range(struct client *client, const struct workload *workload,
+			  const struct workload_bo *bo, uint64_t address)
 {
 	const struct kfd_ioctl_svm_attribute attributes[] = {
 		{ KFD_IOCTL_SVM_ATTR_ACCESS, client->process.gpu[bo->gpu].gpu_id },
 		{ KFD_IOCTL_SVM_ATTR_SET_FLAGS, SVM_ALWAYS_MAPPED },
 	};
 	struct kfd_ioctl_svm_args *args;
-	int ret = map_user_memory(bo, address);
+	int ret = map_user_memory(workload, bo, address);
 
 	if (ret < 0)
 		return ret;
@@ -258,9 +266,9 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 	if ((int)bo->gpu >= client->process.gpus)
 		return complain(-ENODEV, "the machine has fewer GPUs than the workload");
 	if (!workload_is_buffer(bo))
-		return make_svm_range(client, bo, address);
+		return make_svm_range(client, workload, bo, address);
 	if (bo->kind == 'U')
-		ret = map_user_memory(bo, address);
+		ret = map_user_memory(workload, bo, address);
 	if (!ret && bo->kind == 'N')
 		ret = client_vmem_make(&client->process, workload, index, address, &raw);
 	else if (!ret)
@@ -581,7 +589,7 @@ int client_map_user_memory(const struct workload *workload)
 	for (size_t i = 0; !ret && !workload->lost && i < workload->num_bos; i++) {
 		if (workload_makes(workload, i) &&
 		    (workload->bos[i].kind == 'U' || workload->bos[i].kind == 'S'))
-			ret = map_user_memory(&workload->bos[i], address);
+			ret = map_user_memory(workload, &workload->bos[i], address);
 		address = workload_next_address(address, &workload->bos[i]);
 	}
 	return ret;

@@ -149,11 +149,11 @@ static bool set_flag(struct workload *workload, const char *item, bool on)
 		const char *name;
 		bool *flag;
 	} flags[] = {
-		{ "apart", &workload->apart },   { "broker", &workload->broker },
-		{ "both", &workload->both },     { "cpu", &workload->cpu },
-		{ "lost", &workload->lost },     { "host", &workload->host },
-		{ "gone", &workload->gone },     { "xnack", &workload->xnack },
-		{ "verify", &workload->verify },
+		{ "apart", &workload->apart }, { "broker", &workload->broker },
+		{ "both", &workload->both },   { "cpu", &workload->cpu },
+		{ "lost", &workload->lost },   { "host", &workload->host },
+		{ "memfd", &workload->memfd }, { "gone", &workload->gone },
+		{ "xnack", &workload->xnack }, { "verify", &workload->verify },
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {

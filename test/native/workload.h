@@ -48,6 +48,7 @@
  *	dmabufs=N	each task keeps a dma-buf of its first N buffers open, the first of them in a
  *			lower descriptor than /dev/kfd
  *	broker=1	task 0 has no /dev/kfd, but dma-bufs of the shared buffers of all others
+ *	memfd=1		memory of kinds U and S is that of memfds
  *	verify=0	bytes are not compared
  *
  * For dumps that the plugin refuses, and restores that fail:
@@ -104,6 +105,7 @@ struct workload {
 	bool apart; /* the first GPU of a task is the one with its number */
 	bool both;  /* the GPU of a shared buffer maps imports for another one, too */
 	bool xnack;
+	bool memfd; /* memory of kinds U and S is shared, and its files have no name */
 	bool verify;
 	bool settled; /* used while parsing: all settings are known */
 };

@@ -138,6 +138,58 @@ scenario_dumped_again() {
 	finish
 }
 
+# CRIU copies memfds and unlinked files when it begins with a task, long before it shows /dev/kfd. The engine changes them
+# until its queue is stopped, however long that takes. Restored shared anonymous memory is a memfd, so there are two dumps.
+scenario_memory_that_gpus_write() { # on each kernel
+	machine one
+	echo 2 > /proc/sys/vm/nr_hugepages
+	start_files memfd huge unlinked shared private
+	if [ "$criu_version" = 3.17.1 ]; then # which has no hook before it copies
+		give_work
+		dump_fails img "has memory of a memfd or an unlinked file that a GPU may write"
+		ask_gpu "speed 0"
+	else
+		dump_at_work img
+		restore img
+		dump_at_work again --leave-running
+		verify
+		kill -9 "$pid"
+		gone "$pid"
+		restore again
+	fi
+	verify
+	finish
+	echo 0 > /proc/sys/vm/nr_hugepages
+}
+
+start_files() { # KIND...
+	start client.log /opt/vm/bin/gpu_files "$work/client.log" "$@"
+	client="client $pid:"
+	wait_line client.log "$client ready"
+}
+
+# The engine of gpu_files has work for much longer than CRIU takes to let the plugin stop the queues.
+give_work() {
+	ask_gpu "speed 100000"
+	verify
+}
+
+# dump_at_work DIR [ARG...]: gives work, and dumps before it is done.
+dump_at_work() {
+	local dir=$1 job=$pid
+
+	shift
+	give_work
+	mkdir "$dir"
+	start criu.txt sh -c "criu dump -t $job -D $dir -o dump.log -v4 $*; echo \$? > status-$dir"
+	until_true grep -qsE 'its queues are stopped|Error' "$dir/dump.log" || fail "the queues do not stop"
+	ask_gpu "speed 0"
+	until_true [ -s "status-$dir" ] || fail "no end of the dump"
+	[ "$(cat "status-$dir")" = 0 ] || fail "dump failed: $(errors "$dir/dump.log")"
+	pid=$job
+	[[ $* = *--leave-running* ]] || gone "$pid"
+}
+
 # The original runs on, and its image restores.
 scenario_leave_running() { # on each kernel
 	local before

@@ -7,11 +7,11 @@
 small_root() { # DIR
 	local root=$1 file node
 
-	mkdir -p "$root"/{proc,sys,tmp,old,log,dev/dri,dev/shm}
+	mkdir -p "$root"/{proc,sys,tmp,run,old,log,dev/dri,dev/shm}
 	mount --bind "$root" "$root"
 	mount --make-private "$root"
-	for file in /opt/vm/bin/{busybox,gpu_client,rocm-before} \
-		$(ldd /opt/vm/bin/{gpu_client,rocm-before} | grep -o '/[^ )]*\.so[^ )]*' | sort -u); do
+	for file in /opt/vm/bin/{busybox,gpu_client,gpu_files,rocm-before} \
+		$(ldd /opt/vm/bin/{gpu_client,gpu_files,rocm-before} | grep -o '/[^ )]*\.so[^ )]*' | sort -u); do
 		mkdir -p "$root${file%/*}"
 		cp -L "$file" "$root$file"
 	done
@@ -21,7 +21,7 @@ small_root() { # DIR
 	chroot "$root" /opt/vm/bin/rocm-before
 }
 
-# start_contained ARG...: starts the client in namespaces and a root of its own.
+# start_contained ARG...: starts the client, or $program, in namespaces and a root of its own.
 start_contained() {
 	local outer
 
@@ -33,9 +33,10 @@ start_contained() {
 		busybox pivot_root . old
 		busybox mount -t proc proc /proc
 		busybox mount -t sysfs sysfs /sys
+		busybox mount -t tmpfs tmpfs /run
 		busybox umount -l /old
 		exec /opt/vm/bin/busybox setsid "$@" < /dev/null > /dev/null 2>&1' \
-		"$work/root" /opt/vm/bin/gpu_client --log /log/client.log "$@"
+		"$work/root" ${program-/opt/vm/bin/gpu_client --log} /log/client.log "$@"
 	outer=$pid
 	client='client 1:'
 	case $* in *--tree*) client=tree ;; esac
@@ -56,6 +57,20 @@ contained_comes_back() {
 	runs
 	verify
 	no_violation
+}
+
+# CRIU saves System V memory and files of tmpfs with the namespaces, after all tasks.
+scenario_own_memory_that_gpus_write() {
+	local program=/opt/vm/bin/gpu_files
+
+	machine one
+	start_contained memfd unlinked shared private named segment
+	dump_at_work img --root "$work/root" --network-lock nftables
+	restore img --root "$work/root" --pidfile "$work/restored"
+	pid=$(cat restored)
+	started+=("$pid")
+	verify
+	finish
 }
 
 filled_by_main() { ! has_main_hook || filled_by main img/restore.log; }

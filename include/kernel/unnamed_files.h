@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Shared memory of files without a name: memfds and unlinked files. */
+#ifndef AMDGPU_PLUGIN_KERNEL_UNNAMED_FILES_H
+#define AMDGPU_PLUGIN_KERNEL_UNNAMED_FILES_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "kernel/proc.h"
+
+/* *@ret_found: the first mapping of such a file in process @pid that the process may write and that
+ * has an address of @ranges. 1, 0 if there is none, or -errno. Shared anonymous memory and System V
+ * segments do not count, although the kernel shows them as unlinked files. -ESRCH: no such process.
+ */
+int unnamed_files_find(pid_t pid, const struct proc_range *ranges, size_t count,
+		       struct proc_range *ret_found);
+
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "preflight/copied_memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "kernel/kfd_priv.h"
+#include "kernel/unnamed_files.h"
+#include "preflight/preflight.h"
+
+int copied_memory_check(const struct dumped_process *process)
+{
+	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
+	_cleanup_free_ struct proc_range *ranges = NULL;
+	struct proc_range found;
+	size_t count = 0;
+	int ret;
+
+	if (!process->session->stopped_late)
+		return 0;
+	ret = kfd_priv_list_memory(&priv, process->state.bos, &ranges, &count);
+	/* DUMP_UNKNOWN_LAYOUT, by force. */
+	if (ret == -EINVAL || ret == -ENOTUNIQ)
+		return 0;
+	if (!ret && count)
+		ret = unnamed_files_find(process->pid, ranges, count, &found);
+	if (ret < 0)
+		return log_error(ret, "%s: cannot find out which files its GPUs may write",
+				 process->name);
+	return ret ? preflight_refuse(process->session, DUMP_MEMORY_COPIED,
+				      "%s, memory at 0x%" PRIx64 "-0x%" PRIx64 ":", process->name,
+				      found.start, found.end)
+		   : 0;
+}
