@@ -121,15 +121,24 @@ void reap_kill(const struct pid_list *tasks)
 	}
 }
 
-int reap_bind(const struct pid_list *tasks)
+/* The options replace CRIU's, which are PTRACE_O_TRACESYSGOOD. ESRCH: the task has ended. */
+static int set_options(const struct pid_list *tasks, int options)
 {
 	for (size_t i = 0; i < tasks->count; i++) {
-		/* These options replace CRIU's. It makes no more system calls in the tasks, so of
-		 * its own it needs none. ESRCH: the task has ended. */
 		if (ptrace(PTRACE_SETOPTIONS, tasks->pids[i], NULL,
-			   PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD) < 0 &&
+			   PTRACE_O_TRACESYSGOOD | options) < 0 &&
 		    errno != ESRCH)
 			return -errno;
 	}
 	return 0;
+}
+
+int reap_bind(const struct pid_list *tasks)
+{
+	return set_options(tasks, PTRACE_O_EXITKILL);
+}
+
+int reap_unbind(const struct pid_list *tasks)
+{
+	return set_options(tasks, 0);
 }

@@ -13,5 +13,7 @@ void reap_kill(const struct pid_list *tasks);
 /* From here on, the kernel kills @tasks if this thread, which traces them, ends before it lets them
  * go. They must stand, and no system call may be carried out in them afterwards. */
 int reap_bind(const struct pid_list *tasks);
+/* Undoes reap_bind(), task by task: if this thread is killed meanwhile, some tasks run on. */
+int reap_unbind(const struct pid_list *tasks);
 
 #endif

@@ -89,6 +89,16 @@ static int bind_tasks(struct resume *resume)
 	return ret < 0 ? log_error(ret, "restore: cannot bind the tasks to CRIU's life") : 0;
 }
 
+/* All tasks are complete now. CRIU lets them go one by one, and if it dies meanwhile, those that it
+ * still traces must run, too. The guard ends after this function: until then it kills all tasks if
+ * CRIU dies, so there is no moment at which only some of them would be killed. */
+static int unbind_tasks(const struct resume *resume)
+{
+	int ret = reap_unbind(&resume->tasks);
+
+	return ret < 0 ? log_error(ret, "restore: cannot unbind the tasks from CRIU's life") : 0;
+}
+
 static int list_gpu_tasks(struct resume *resume, unsigned int expected)
 {
 	int ret = 0;
@@ -170,7 +180,7 @@ static int resume_all(struct resume *resume, unsigned int count)
 		for (size_t i = 0; !ret && i < resume->num_gpu_tasks; i++)
 			ret = steps[step](resume->session, &resume->gpu_tasks[i]);
 	}
-	return ret;
+	return ret < 0 ? ret : unbind_tasks(resume);
 }
 
 /* CRIU before 4.3 ignores the result of this hook, and lets the root of the tree run first. If the

@@ -29,6 +29,8 @@ $(BUILD)/unit/test_util: LIBS += -Wl,--wrap=realloc
 
 $(BUILD)/unit/test_resume: LIBS += -Wl,--wrap=kfd_resume -Wl,--wrap=cgroup_room_has_threads
 
+$(BUILD)/unit/test_resume_killed: LIBS += -Wl,--wrap=kfd_resume -Wl,--wrap=ptrace
+
 $(BUILD)/unit/test_cgroup_room: LIBS += -Wl,--wrap=cgroup_open_own
 
 $(BUILD)/unit/test_staging: LIBS += -Wl,--wrap=free_memory_find

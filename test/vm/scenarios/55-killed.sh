@@ -283,6 +283,71 @@ scenario_killed_late() {
 	restored_at_last
 }
 
+# start_many: starts a job of a process with a GPU, $child, and of four with many threads each. $tree has all.
+start_many() {
+	local n
+
+	rocm_before
+	: > threads.log
+	start client.log bash -c 'for n in 1 2 3 4; do /opt/vm/bin/threads 50 "$0/threads.log" & done
+		/opt/vm/bin/gpu_client --log "$0/client.log" & wait' "$work"
+	wait_line client.log ready
+	for n in 1 2 3 4; do
+		wait_line threads.log ready $((n - 1))
+	done
+	tree=($(pgrep -s "$pid"))
+	child=$(pgrep -s "$pid" gpu_client)
+	client="client $child:"
+	[ ${#tree[@]} = 6 ] || fail "the job has processes ${tree[*]}"
+}
+
+# count_alive: sets $count.
+count_alive() {
+	local process
+
+	count=0
+	for process in "${tree[@]}"; do
+		! alive "$process" || count=$((count + 1))
+	done
+}
+
+# Not even a zombie, which would keep a pid from the next restore.
+none_left() { ! ps -p "${tree[*]}" > /dev/null; }
+
+# Either the GPU's process works and all others are there, or none is.
+all_or_none() {
+	if pid=$child answers; then
+		count_alive
+		[ "$count" = ${#tree[@]} ] || fail "$count of ${#tree[@]} processes run"
+		runs
+		kill -9 "${tree[@]}"
+	fi
+	until_true none_left || fail "of the job there is: $(ps -o pid=,stat=,comm= -p "${tree[*]}" | tr '\n' ';')"
+}
+
+# CRIU is killed while it lets go of the tasks, one after the other.
+scenario_killed_detach() {
+	local n child count tree early=0
+
+	machine one
+	start_many
+	dump img "$pid"
+	gone "$pid"
+	for n in 0 1 2 3 4 6 8 12; do
+		nothing_left
+		kill_at 1 'Running pre-resume scripts' "$n" 0 restore img -d
+		all_or_none
+		no_violation
+		no_failed_client
+	done
+	killed_in_time
+	restore img
+	runs
+	pid=$child
+	verify
+	finish
+}
+
 # CRIU is killed while it forks the tasks, or soon after that. The root of the tree has no GPU.
 scenario_killed_fork() {
 	local n child early=0
