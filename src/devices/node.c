@@ -127,20 +127,19 @@ static int examine(int folder, const struct node *node, struct stat *ret_stat,
 	return 0;
 }
 
-static bool is_render_minor(dev_t device)
+/* Cards, which are for displays, have other rights. Nodes that other tasks have not finished have
+ * names of another form. */
+static bool is_render_name(const char *name)
 {
-	return minor(device) >= RENDER_NODE_MINOR_FIRST;
+	static const char prefix[] = "renderD";
+	const char *number = name + sizeof(prefix) - 1;
+
+	return !strncmp(name, prefix, sizeof(prefix) - 1) && *number &&
+	       !number[strspn(number, "0123456789")];
 }
 
-/* Card nodes, which are for displays, have DRM's major, too, but other rights than render nodes. */
-static bool is_same_kind(dev_t a, dev_t b)
-{
-	return major(a) == major(b) && is_render_minor(a) == is_render_minor(b);
-}
-
-/* The rights of the first node of the same kind in @folder: the runtime has chosen them for this
- * job. */
-static void copy_rights(int folder, const struct node *node, struct access_rights *rights)
+/* The rights of the first render node in @folder: the runtime has chosen them for this job. */
+static void copy_rights(int folder, struct access_rights *rights)
 {
 	DIR *stream = fdopendir(folder);
 	struct dirent *entry;
@@ -153,8 +152,9 @@ static void copy_rights(int folder, const struct node *node, struct access_right
 	while ((entry = next_entry(stream, &error))) {
 		struct stat stat;
 
-		if (fstatat(folder, entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISCHR(stat.st_mode) || !is_same_kind(stat.st_rdev, node->device))
+		if (!is_render_name(entry->d_name) ||
+		    fstatat(folder, entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISCHR(stat.st_mode))
 			continue;
 		*rights = (struct access_rights){ stat.st_uid, stat.st_gid, stat.st_mode & 0777 };
 		break;
@@ -170,23 +170,29 @@ static struct access_rights choose_rights(int folder, const struct node *node,
 
 	if (state == NODE_OUTDATED)
 		return (struct access_rights){ old->st_uid, old->st_gid, old->st_mode & 0777 };
-	copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* /dev/kfd has no neighbour. */
+	copy = node->folder ? openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (copy >= 0)
-		copy_rights(copy, node, &rights);
+		copy_rights(copy, &rights);
 	return rights;
 }
 
 /* The node gets its name when it is complete: at no moment is it missing or has other rights.
  * -EEXIST: another task was faster. */
-static int make_under(int folder, const struct node *node, const char *temporary,
-		      const struct access_rights *rights)
+static int make_under(int folder, const struct node *node, const struct access_rights *rights,
+		      enum node_state state)
 {
+	char temporary[64];
+
+	/* A task of this pid that was killed may have left it. */
+	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", node->name, getpid());
+	(void)unlinkat(folder, temporary, 0);
 	if (mknodat(folder, temporary, S_IFCHR | 0600, node->device) < 0)
 		return -errno;
 	if (fchownat(folder, temporary, rights->uid, rights->gid, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    fchmodat(folder, temporary, rights->mode, 0) < 0 ||
-	    renameat2(folder, temporary, folder, node->name, node->replace ? 0 : RENAME_NOREPLACE) <
-		    0) {
+	    renameat2(folder, temporary, folder, node->name,
+		      state == NODE_OUTDATED ? 0 : RENAME_NOREPLACE) < 0) {
 		int ret = -errno;
 
 		(void)unlinkat(folder, temporary, 0);
@@ -199,15 +205,13 @@ static int make_in(int folder, const struct node *node)
 {
 	struct access_rights rights;
 	enum node_state state;
-	char temporary[64];
 	struct stat old;
 	int ret = examine(folder, node, &old, &state);
 
 	if (ret < 0 || state == NODE_PRESENT)
 		return ret;
 	rights = choose_rights(folder, node, state, &old);
-	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", node->name, getpid());
-	ret = make_under(folder, node, temporary, &rights);
+	ret = make_under(folder, node, &rights, state);
 	if (ret < 0)
 		return ret == -EEXIST ? 0 : ret;
 	log_info("/dev/%s%s%s: the restored /dev has %s: made the node, device %u:%u, mode 0%o",

@@ -118,6 +118,67 @@ static void take_rights_of_a_neighbour(const struct host_devices *host)
 	check_node("/dev/dri/renderD130", 226, 130, 0660, 44);
 }
 
+/* What a task has not finished has the mode with which it was made. */
+static void take_no_rights_of_unfinished_nodes(const struct host_devices *host)
+{
+	char own[64];
+
+	contain();
+	(void)snprintf(own, sizeof(own), "/dev/dri/.renderD130.%d", getpid());
+	set_up(mkdir("/dev/dri", 0755));
+	set_up(mknod("/dev/dri/.renderD131.999999", S_IFCHR | 0600, makedev(226, 131)));
+	/* An earlier process of this pid was killed. */
+	set_up(mknod(own, S_IFCHR | 0600, makedev(226, 130)));
+	CHECK(node_make_render(host, 130) == 0);
+	check_node("/dev/dri/renderD130", 226, 130, 0666, 0);
+	CHECK(!exists(own));
+	set_up(mknod("/dev/.kfd.999999", S_IFCHR | 0600, makedev(KFD_MAJOR, 0)));
+	CHECK(node_make_kfd(host) == 0);
+	check_node("/dev/kfd", KFD_MAJOR, 0, 0666, 0);
+}
+
+#define TASKS  8
+#define ROUNDS 50
+
+static void make_at_once(const struct host_devices *host, const int start[2])
+{
+	char byte;
+
+	CHECK(close(start[1]) == 0);
+	CHECK(read(start[0], &byte, 1) == 0);
+	CHECK(node_make_render(host, 130) == 0);
+	check_node("/dev/dri/renderD130", 226, 130, 0666, 0);
+	CHECK(node_make_kfd(host) == 0);
+	check_node("/dev/kfd", KFD_MAJOR, 0, 0666, 0);
+	exit(0);
+}
+
+static void run_round(const struct host_devices *host)
+{
+	int start[2], status;
+
+	CHECK(pipe(start) == 0);
+	for (int i = 0; i < TASKS; i++) {
+		if (!fork())
+			make_at_once(host, start);
+	}
+	CHECK(close(start[0]) == 0 && close(start[1]) == 0);
+	for (int i = 0; i < TASKS; i++)
+		CHECK(wait(&status) > 0 && status == 0);
+	count_entries("/dev", 2);
+	count_entries("/dev/dri", 1);
+}
+
+static void make_one_node_in_many_tasks(const struct host_devices *host)
+{
+	contain();
+	for (int round = 0; round < ROUNDS; round++) {
+		run_round(host);
+		set_up(unlink("/dev/dri/renderD130"));
+		set_up(unlink("/dev/kfd"));
+	}
+}
+
 static void replace_an_outdated_kfd(const struct host_devices *host)
 {
 	contain();
@@ -253,6 +314,8 @@ static void run_case(case_function function)
 
 CASE(missing_nodes_are_made, make_missing_nodes)
 CASE(a_node_has_the_rights_of_its_neighbour, take_rights_of_a_neighbour)
+CASE(a_node_has_no_rights_of_unfinished_ones, take_no_rights_of_unfinished_nodes)
+CASE(many_tasks_make_one_node, make_one_node_in_many_tasks)
 CASE(an_outdated_kfd_is_replaced, replace_an_outdated_kfd)
 CASE(other_files_are_kept, keep_what_the_user_has_put_there)
 CASE(the_hosts_dev_stays_as_it_is, leave_the_hosts_dev_alone)
