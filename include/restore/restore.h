@@ -69,9 +69,8 @@ struct restored_task {
 struct host_devices {
 	bool known;
 	ino_t mount_namespace;
-	/* The file systems of /dev and /dev/dri. */
+	/* The file system of /dev. */
 	dev_t dev;
-	dev_t dri;
 };
 
 /* In CRIU's main process: what the first call of resume_task() has done. */

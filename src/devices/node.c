@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
@@ -48,7 +50,7 @@ enum node_state {
 
 void node_note_host(struct host_devices *ret_host)
 {
-	struct stat namespace, dev, dri;
+	struct stat namespace, dev;
 
 	*ret_host = (struct host_devices){ 0 };
 	if (stat(MOUNT_NAMESPACE, &namespace) < 0 || stat("/dev", &dev) < 0) {
@@ -60,7 +62,6 @@ void node_note_host(struct host_devices *ret_host)
 		.known = true,
 		.mount_namespace = namespace.st_ino,
 		.dev = dev.st_dev,
-		.dri = stat("/dev/dri", &dri) < 0 ? dev.st_dev : dri.st_dev,
 	};
 }
 
@@ -73,23 +74,32 @@ static bool is_contained(const struct host_devices *host)
 	       namespace.st_ino != host->mount_namespace;
 }
 
-/* -EXDEV: the directory belongs to the host. devtmpfs is one file system wherever it is mounted, so
- * this is also so for a directory that the container has from the host's /dev. */
-static int open_own(const struct host_devices *host, int parent, const char *name, int *ret_fd)
+/* -EXDEV: it is no directory. A link may lead anywhere. */
+static int open_directory(int parent, const char *name, int *ret_fd, dev_t *ret_device)
 {
 	_cleanup_close_ int fd =
 		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat stat;
 
-	/* A link may lead anywhere. */
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
 		return -EXDEV;
 	if (fd < 0 || fstat(fd, &stat) < 0)
 		return -errno;
-	if (stat.st_dev == host->dev || stat.st_dev == host->dri)
-		return -EXDEV;
+	*ret_device = stat.st_dev;
 	*ret_fd = take_fd(&fd);
 	return 0;
+}
+
+/* A container's own /dev is a tmpfs. A disk would be the host's, and so is devtmpfs, which looks
+ * like a tmpfs, and is one file system wherever it is mounted. -EXDEV: it is not the container's
+ * own. */
+static int check_own(const struct host_devices *host, int fd, dev_t device)
+{
+	struct statfs statfs;
+
+	if (fstatfs(fd, &statfs) < 0)
+		return -errno;
+	return statfs.f_type == TMPFS_MAGIC && device != host->dev ? 0 : -EXDEV;
 }
 
 /* The directory of the node. @make: makes it if it is missing. -EXDEV: the task must not make nodes
@@ -97,12 +107,15 @@ static int open_own(const struct host_devices *host, int parent, const char *nam
 static int open_folder(const struct host_devices *host, const struct node *node, bool make,
 		       int *ret_fd)
 {
-	_cleanup_close_ int dev = -1;
+	_cleanup_close_ int dev = -1, folder = -1;
+	dev_t dev_device, folder_device;
 	int ret;
 
 	if (!is_contained(host))
 		return -EXDEV;
-	ret = open_own(host, AT_FDCWD, "/dev", &dev);
+	ret = open_directory(AT_FDCWD, "/dev", &dev, &dev_device);
+	if (!ret)
+		ret = check_own(host, dev, dev_device);
 	if (ret < 0)
 		return ret;
 	if (!node->folder) {
@@ -111,7 +124,14 @@ static int open_folder(const struct host_devices *host, const struct node *node,
 	}
 	if (make && mkdirat(dev, node->folder, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	return open_own(host, dev, node->folder, ret_fd);
+	ret = open_directory(dev, node->folder, &folder, &folder_device);
+	if (ret < 0)
+		return ret;
+	/* What is mounted below /dev is of the host. */
+	if (folder_device != dev_device)
+		return -EXDEV;
+	*ret_fd = take_fd(&folder);
+	return 0;
 }
 
 static int examine(int folder, const struct node *node, struct stat *ret_stat,

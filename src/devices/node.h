@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Device nodes that a restored /dev lacks. CRIU restores the /dev of a container as it was at the
  * dump: it has no node of another GPU, and its /dev/kfd may have the major number of another boot.
- * The restored task makes such nodes in its own /dev, and never in the /dev of the host. */
+ * The restored task makes such nodes in its own /dev, which is a tmpfs, and never on a file system
+ * of the host. */
 #ifndef AMDGPU_PLUGIN_DEVICES_NODE_H
 #define AMDGPU_PLUGIN_DEVICES_NODE_H
 
@@ -10,8 +11,8 @@
 
 #include "restore/restore.h"
 
-/* In CRIU's main process: notes which mount namespace and which file systems are the host's. If
- * that fails, tasks make no nodes. */
+/* In CRIU's main process: notes which mount namespace and which file system is the host's /dev.
+ * If that fails, tasks make no nodes. */
 void node_note_host(struct host_devices *ret_host);
 
 /* Whether the task's /dev lacks this render node, and the task may make it. */

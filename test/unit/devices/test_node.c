@@ -217,14 +217,36 @@ static void leave_the_hosts_dev_alone(const struct host_devices *host)
 	other.dev = dev.st_dev;
 	CHECK(!node_can_make_render(&other, 130));
 	CHECK(node_make_render(&other, 130) == 0 && node_make_kfd(&other) == 0);
-	other = *host;
-	set_up(mkdir("/dev/dri", 0755));
-	set_up(mount("none", "/dev/dri", "tmpfs", 0, NULL));
-	set_up(stat("/dev/dri", &dev));
-	other.dri = dev.st_dev;
-	CHECK(!node_can_make_render(&other, 130));
-	CHECK(node_make_render(&other, 130) == 0);
+	count_entries("/dev", 0);
+}
+
+static void expect_no_render_node(const struct host_devices *host)
+{
+	CHECK(!node_can_make_render(host, 130));
+	CHECK(node_make_render(host, 130) == 0);
 	count_entries("/dev/dri", 0);
+}
+
+/* A directory that the container has from elsewhere: of a disk, or of another tmpfs. */
+static void leave_mounted_directories_alone(const struct host_devices *host)
+{
+	contain();
+	set_up(mkdir("/dev/dri", 0755));
+	set_up(mkdir(unit_path("dri"), 0755));
+	set_up(mount(unit_path("dri"), "/dev/dri", NULL, MS_BIND, NULL));
+	expect_no_render_node(host);
+	set_up(mount("none", "/dev/dri", "tmpfs", 0, NULL));
+	expect_no_render_node(host);
+}
+
+/* A container may have its root directory, with /dev, on a disk of the host. */
+static void leave_a_dev_alone_that_is_no_tmpfs(const struct host_devices *host)
+{
+	contain();
+	set_up(mount("none", "/dev", "ramfs", 0, NULL));
+	set_up(mkdir("/dev/dri", 0755));
+	expect_no_render_node(host);
+	CHECK(node_make_kfd(host) == 0);
 	count_entries("/dev", 1);
 }
 
@@ -247,7 +269,7 @@ static void make_nothing_in_criu_s_namespace(const struct host_devices *host)
 	node_note_host(&here);
 	CHECK(here.known);
 	/* As if another file system were the host's /dev. */
-	here.dev = here.dri = 0;
+	here.dev = 0;
 	CHECK(!node_can_make_render(&here, 130));
 	CHECK(node_make_render(&here, 130) == 0 && node_make_kfd(&here) == 0);
 	CHECK(!node_can_make_render(&(struct host_devices){ 0 }, 130));
@@ -319,6 +341,8 @@ CASE(many_tasks_make_one_node, make_one_node_in_many_tasks)
 CASE(an_outdated_kfd_is_replaced, replace_an_outdated_kfd)
 CASE(other_files_are_kept, keep_what_the_user_has_put_there)
 CASE(the_hosts_dev_stays_as_it_is, leave_the_hosts_dev_alone)
+CASE(mounted_directories_stay_as_they_are, leave_mounted_directories_alone)
+CASE(a_dev_on_a_disk_stays_as_it_is, leave_a_dev_alone_that_is_no_tmpfs)
 CASE(links_are_not_followed, follow_no_links)
 CASE(tasks_outside_containers_make_nothing, make_nothing_in_criu_s_namespace)
 CASE(a_read_only_dev_is_named, name_a_read_only_dev)
