@@ -62,6 +62,16 @@ enum device_map_error {
 	DEVICE_MAP_NUMA,
 };
 
+/* What a mapping leaves the other processes of the tree, the best first. */
+enum map_scope {
+	/* All processes have one mapping. */
+	SCOPE_TREE,
+	/* The GPUs of the tree have no common mapping, so this is one for the process alone. */
+	SCOPE_ALONE,
+	/* The same, and another process may have mapped a GPU of this one. */
+	SCOPE_SHARED,
+};
+
 struct map_input;
 
 struct gpu_map {
@@ -79,8 +89,7 @@ struct gpu_map {
 	const char *property;
 	/* The saved GPU without candidate, or the repeated gpu_id. */
 	uint32_t gpu_id;
-	/* The GPUs of the tree have no common mapping, so this is one for the process alone. */
-	bool alone;
+	enum map_scope scope;
 	enum device_map_error device_map_error;
 	/* The error of the device-map as a sentence. */
 	char problem[256];

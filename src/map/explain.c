@@ -466,7 +466,7 @@ static int log_mapping(const struct map_input *in, const struct gpu_map *map)
 		log_info("map: saved GPU %s -> %s, %s", from, to, describe_choice(in, i, local));
 		log_forced(in, i, local_of(in, map, i));
 	}
-	if (map->alone && topology_count_gpus(&in->tree->saved) > in->saved.num_gpus)
+	if (map->scope != SCOPE_TREE && topology_count_gpus(&in->tree->saved) > in->saved.num_gpus)
 		log_info(
 			"map: the GPUs of all processes have no common mapping here, so this process "
 			"is mapped alone");

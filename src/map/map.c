@@ -408,11 +408,17 @@ static int decide_alone(const struct topology *saved, const struct topology *loc
 
 	question->pairs_for_others = true;
 	ret = answer(saved, local, question, ret_map);
-	if (ret < 0 || !ret_map->reason || !question->avoid_claims)
+	if (ret < 0)
 		return ret;
+	ret_map->scope = SCOPE_ALONE;
+	if (!ret_map->reason || !question->avoid_claims)
+		return 0;
 	map_done(ret_map);
 	question->avoid_claims = false;
-	return answer(saved, local, question, ret_map);
+	ret = answer(saved, local, question, ret_map);
+	if (!ret)
+		ret_map->scope = SCOPE_SHARED;
+	return ret;
 }
 
 int map_decide_in_tree(const struct map_tree *tree, const struct topology *saved,
@@ -436,11 +442,8 @@ int map_decide_in_tree(const struct map_tree *tree, const struct topology *saved
 		all = (struct gpu_map){ 0 };
 		return 0;
 	}
-	if (all.reason || tree->disagrees) {
-		ret = decide_alone(saved, local, &question, ret_map);
-		ret_map->alone = !ret;
-		return ret;
-	}
+	if (all.reason || tree->disagrees)
+		return decide_alone(saved, local, &question, ret_map);
 	question.all = &all;
 	return answer(saved, local, &question, ret_map);
 }

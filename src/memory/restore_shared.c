@@ -11,6 +11,7 @@
 #include "content/content.h"
 #include "criu/log.h"
 #include "kernel/kfd.h"
+#include "kernel/render_node.h"
 #include "map/map.h"
 
 /* The largest pid is below this (PID_MAX_LIMIT in the kernel's linux/threads.h). The kernel
@@ -31,6 +32,7 @@ struct restore_shared {
 	/* VRAM that tasks have claimed of each GPU, by gpu_id. */
 	uint64_t claimed_vram[GPU_IDS];
 	uint32_t claims[MAP_CLAIMS];
+	uint8_t made_nodes[RENDER_NODE_MINOR_LAST + 1];
 	/* Counts ranges beyond the end of the table, too. */
 	uint32_t num_ranges;
 	struct {
@@ -141,4 +143,16 @@ uint32_t restore_shared_claim_gpu(struct restore_shared *shared, uint32_t gpu_id
 					false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return saved_id;
 	return owner;
+}
+
+bool restore_shared_has_made_node(const struct restore_shared *shared, uint32_t minor)
+{
+	return minor <= RENDER_NODE_MINOR_LAST &&
+	       __atomic_load_n(&shared->made_nodes[minor], __ATOMIC_ACQUIRE);
+}
+
+void restore_shared_note_made_node(struct restore_shared *shared, uint32_t minor)
+{
+	if (minor <= RENDER_NODE_MINOR_LAST)
+		__atomic_store_n(&shared->made_nodes[minor], true, __ATOMIC_RELEASE);
 }

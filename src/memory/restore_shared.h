@@ -57,4 +57,8 @@ const uint32_t *restore_shared_claims(const struct restore_shared *shared);
 uint32_t restore_shared_claim_gpu(struct restore_shared *shared, uint32_t gpu_id,
 				  uint32_t saved_id);
 
+/* Whether a task has made this render node in its /dev, or is about to. */
+bool restore_shared_has_made_node(const struct restore_shared *shared, uint32_t minor);
+void restore_shared_note_made_node(struct restore_shared *shared, uint32_t minor);
+
 #endif

@@ -48,48 +48,55 @@ static int read_saved_topology(struct restored_task *task)
 	return ret < 0 ? log_error(ret, "kfd %d: cannot read the saved topology", task->kfd_id) : 0;
 }
 
-/* A GPU whose node must be made comes after those whose nodes are there: a runtime that sets the
- * device cgroup late (crun with cgroupfs) shows all GPUs to the task, and its /dev names those of
- * the job. */
-static void put_off_missing(const struct host_devices *host, struct topology *local)
+/* A node that a task of this restore has made is missing, too: all tasks map the same GPUs. */
+static bool is_missing(const struct restore_session *session, const struct topology_node *node)
 {
-	for (size_t i = 0; i < local->num_nodes; i++) {
-		struct topology_node *node = &local->nodes[i];
-
-		node->unreachable =
-			node->gpu_id && node_can_make_render(host, node->drm_render_minor);
-		if (node->unreachable)
-			log_info("map: GPU 0x%04x: the restored /dev has no renderD%u, which the "
-				 "task can make",
-				 node->gpu_id, node->drm_render_minor);
-	}
+	return node->gpu_id &&
+	       (restore_shared_has_made_node(session->shared, node->drm_render_minor) ||
+		node_can_make_render(&session->host_devices, node->drm_render_minor));
 }
 
-/* Whether there are such GPUs. */
-static bool use_missing(const struct host_devices *host, struct topology *local)
+/* Sets whether the mapper skips the GPUs whose nodes are missing. Returns whether there are any. */
+static bool put_off_missing(const struct restore_session *session, struct topology *local,
+			    bool skip)
 {
 	bool found = false;
 
 	for (size_t i = 0; i < local->num_nodes; i++) {
 		struct topology_node *node = &local->nodes[i];
 
-		if (!node->unreachable || !node_can_make_render(host, node->drm_render_minor))
+		if (!is_missing(session, node))
 			continue;
-		node->unreachable = false;
+		node->unreachable = skip;
 		found = true;
 	}
 	return found;
 }
 
-static int make_nodes(const struct host_devices *host, const struct gpu_map *map)
+static void log_missing(const struct restore_session *session, const struct topology *local)
 {
+	for (size_t i = 0; i < local->num_nodes; i++) {
+		const struct topology_node *node = &local->nodes[i];
+
+		if (is_missing(session, node))
+			log_info("map: GPU 0x%04x: the restored /dev has no renderD%u, which the "
+				 "task can make",
+				 node->gpu_id, node->drm_render_minor);
+	}
+}
+
+static int make_nodes(const struct restore_session *session, const struct gpu_map *map)
+{
+	const struct host_devices *host = &session->host_devices;
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < map->num_nodes; i++) {
 		uint32_t minor = map->local[i] ? map->local[i]->drm_render_minor : 0;
 
-		if (minor && node_can_make_render(host, minor))
-			ret = node_make_render(host, minor);
+		if (!minor || !node_can_make_render(host, minor))
+			continue;
+		restore_shared_note_made_node(session->shared, minor);
+		ret = node_make_render(host, minor);
 	}
 	return ret;
 }
@@ -176,21 +183,45 @@ static int read_tree(struct restore_session *session, const struct topology *sav
 				   : task_image_read_tree(session);
 }
 
-static int decide(const struct restore_session *session, const struct topology *saved,
-		  struct topology *local, struct gpu_map *map)
+static bool is_better(const struct gpu_map *map, const struct gpu_map *other)
 {
-	const struct map_tree *tree = &session->tree;
-	const struct map_options *options = &session->options->map;
-	const struct host_devices *host = &session->host_devices;
+	return other->outcome >= MAP_REFUSED ||
+	       (map->outcome < MAP_REFUSED && map->scope < other->scope);
+}
+
+static int ask(const struct restore_session *session, const struct topology *saved,
+	       const struct topology *local, struct gpu_map *ret_map)
+{
+	return map_decide_in_tree(&session->tree, saved, local, &session->options->map, ret_map);
+}
+
+/* A GPU whose node must be made comes after those whose nodes are there: a runtime that sets the
+ * device cgroup late (crun with cgroupfs) shows all GPUs to the task, and its /dev names those of
+ * the job. But it comes before a GPU that another process has. */
+static int decide(const struct restore_session *session, const struct topology *saved,
+		  struct topology *local, struct gpu_map *ret_map)
+{
+	_cleanup_(map_done) struct gpu_map map = { 0 }, wider = { 0 };
+	bool missing = put_off_missing(session, local, true);
 	int ret;
 
-	put_off_missing(host, local);
 	map_note_unreachable(local, render_node_open);
-	ret = map_decide_in_tree(tree, saved, local, options, map);
-	if (ret < 0 || map->outcome < MAP_REFUSED || !use_missing(host, local))
+	ret = ask(session, saved, local, &map);
+	if (!ret && missing && (map.outcome >= MAP_REFUSED || map.scope != SCOPE_TREE)) {
+		(void)put_off_missing(session, local, false);
+		ret = ask(session, saved, local, &wider);
+	}
+	if (ret < 0)
 		return ret;
-	map_done(map);
-	return map_decide_in_tree(tree, saved, local, options, map);
+	if (wider.input && is_better(&wider, &map)) {
+		*ret_map = wider;
+		wider = (struct gpu_map){ 0 };
+		return 0;
+	}
+	(void)put_off_missing(session, local, true);
+	*ret_map = map;
+	map = (struct gpu_map){ 0 };
+	return 0;
 }
 
 /* Tells the other tasks. Returns how many GPUs another saved GPU has already. @warn: logs them. */
@@ -219,8 +250,10 @@ static size_t claim_gpus(const struct restore_session *session, const struct top
 static int choose(const struct restore_session *session, const struct topology *saved,
 		  struct topology *local, struct gpu_map *map)
 {
-	int ret = decide(session, saved, local, map);
+	int ret;
 
+	log_missing(session, local);
+	ret = decide(session, saved, local, map);
 	if (ret < 0 || !claim_gpus(session, saved, map, false))
 		return ret;
 	/* Another task may have claimed a GPU since the mapper looked. */
@@ -247,7 +280,7 @@ int task_image_map_gpus(struct restore_session *session, const char *name,
 	ret = explain_map(ret_map);
 	if (!ret) {
 		(void)claim_gpus(session, saved, ret_map, true);
-		ret = make_nodes(&session->host_devices, ret_map);
+		ret = make_nodes(session, ret_map);
 	}
 	if (ret < 0)
 		map_done(ret_map);

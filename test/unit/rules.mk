@@ -31,6 +31,8 @@ $(BUILD)/unit/test_resume: LIBS += -Wl,--wrap=kfd_resume -Wl,--wrap=cgroup_room_
 
 $(BUILD)/unit/test_resume_killed: LIBS += -Wl,--wrap=kfd_resume -Wl,--wrap=ptrace
 
+$(BUILD)/unit/test_task_image: LIBS += $(addprefix -Wl$(comma)--wrap=,topology_read node_can_make_render node_make_render render_node_open)
+
 $(BUILD)/unit/test_cgroup_room: LIBS += -Wl,--wrap=cgroup_open_own
 
 $(BUILD)/unit/test_staging: LIBS += -Wl,--wrap=free_memory_find
