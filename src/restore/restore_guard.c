@@ -25,7 +25,7 @@ enum answer {
 	ANSWER_NONE,
 	/* The guard knows all tasks and will kill them. */
 	ANSWER_KNOWN,
-	/* The guard cannot find the tasks. */
+	/* The guard cannot find all tasks. */
 	ANSWER_UNKNOWN,
 	/* CRIU has died. */
 	ANSWER_DEAD,
@@ -98,22 +98,28 @@ static int add_tree(const struct watch *watch, pid_t pid, struct pid_list *tasks
 
 /* CRIU forks all tasks before a task restores files, unless it is killed before. A process that
  * maps this page is a task. A task without a GPU may be further ahead and have unmapped it, but it
- * is in the same tree. */
+ * is in the same tree. -ESRCH: not all tasks that have registered are there; /proc may hide them.
+ */
 static int find_tasks(const struct watch *watch, struct pid_list *ret_tasks)
 {
 	_cleanup_(pid_list_done) struct pid_list sharers = { 0 };
+	uint32_t registered = __atomic_load_n(&watch->restore_guard->registered, __ATOMIC_ACQUIRE);
 	int ret = proc_list_sharers(watch->restore_guard, page_size(), &sharers);
+	uint32_t found = 0;
 
 	for (size_t i = 0; !ret && i < sharers.count; i++) {
 		pid_t pid = sharers.pids[i];
 
-		if (pid == getpid() || pid == watch->criu || pid_list_has(ret_tasks, pid))
+		if (pid == getpid() || pid == watch->criu)
+			continue;
+		found++;
+		if (pid_list_has(ret_tasks, pid))
 			continue;
 		ret = add_tree(watch, pid, ret_tasks);
 		if (!ret && !pid_list_has(ret_tasks, pid))
 			ret = pid_list_add(ret_tasks, pid);
 	}
-	return ret;
+	return !ret && found < registered ? -ESRCH : ret;
 }
 
 static int note_tasks(struct watch *watch)
@@ -121,8 +127,6 @@ static int note_tasks(struct watch *watch)
 	_cleanup_(pid_list_done) struct pid_list tasks = { 0 };
 	int ret = find_tasks(watch, &tasks);
 
-	if (ret < 0)
-		return ret;
 	watch->pidfds = calloc(tasks.count + 1, sizeof(*watch->pidfds));
 	if (!watch->pidfds)
 		return -ENOMEM;
@@ -132,11 +136,20 @@ static int note_tasks(struct watch *watch)
 		if (fd >= 0)
 			watch->pidfds[watch->count++] = fd;
 		else if (errno != ESRCH)
-			return -errno;
+			ret = -errno;
 	}
-	return 0;
+	return ret;
 }
 
+/* If CRIU has ended already, a task may have been forked since, and it must fail. */
+static enum answer choose_answer(struct watch *watch, int criu)
+{
+	if (note_tasks(watch) < 0)
+		return ANSWER_UNKNOWN;
+	return guard_process_has_ended(criu, 0) ? ANSWER_DEAD : ANSWER_KNOWN;
+}
+
+/* Also kills those tasks that it has found if it has not found all. */
 static void watch_tasks(void *argument, int criu)
 {
 	struct watch *watch = argument;
@@ -145,12 +158,7 @@ static void watch_tasks(void *argument, int criu)
 	while (!__atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE) &&
 	       !guard_process_has_ended(criu, 0))
 		futex_wait_while(&restore_guard->registered, 0, 1);
-	if (note_tasks(watch) < 0) {
-		answer(restore_guard, ANSWER_UNKNOWN);
-		return;
-	}
-	/* If CRIU has ended already, a task may have been forked since, and it must fail. */
-	answer(restore_guard, guard_process_has_ended(criu, 0) ? ANSWER_DEAD : ANSWER_KNOWN);
+	answer(restore_guard, choose_answer(watch, criu));
 	guard_await_main_thread(criu);
 	for (size_t i = 0; i < watch->count; i++)
 		(void)syscall(SYS_pidfd_send_signal, watch->pidfds[i], SIGKILL, NULL, 0);

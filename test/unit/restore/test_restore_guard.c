@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Restores whose CRIU is killed: tasks with incomplete GPU state die, too. CRIU and its tasks are
  * children of this program. */
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -256,6 +257,43 @@ TEST(complete_tasks_survive_criu)
 	unit_wait_for_killed(criu);
 	for (size_t i = 0; i < TASKS; i++)
 		assert_int_equal(waitpid(tasks[i], NULL, WNOHANG), 0);
+}
+
+/* As CRIU of a user, with one capability: it may read the mappings of its own memory, but not those
+ * of a process that the kernel shields. */
+static bool become_user(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	data[CAP_CHECKPOINT_RESTORE / 32].permitted = data[CAP_CHECKPOINT_RESTORE / 32].effective =
+		1u << CAP_CHECKPOINT_RESTORE % 32;
+	return prctl(PR_SET_KEEPCAPS, 1) == 0 && syscall(SYS_setresuid, 65534, 65534, 65534) == 0 &&
+	       syscall(SYS_capset, &header, data) == 0 && prctl(PR_SET_DUMPABLE, 0) == 0;
+}
+
+TEST(a_task_that_the_guard_cannot_see_fails)
+{
+	pid_t criu = fork();
+	int status;
+
+	if (!criu) {
+		struct restore_guard *restore_guard;
+		pid_t pid;
+
+		if (!become_user() || restore_guard_new(&restore_guard) < 0)
+			_exit(1);
+		pid = fork();
+		if (!pid)
+			_exit(-restore_guard_register(restore_guard));
+		if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+			_exit(1);
+		restore_guard_free(restore_guard);
+		_exit(WEXITSTATUS(status));
+	}
+	assert_int_equal(waitpid(criu, &status, 0), criu);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), ECHILD);
 }
 
 TEST(a_task_that_registers_after_criu_s_end_fails)
