@@ -105,20 +105,21 @@ static pid_t find_first(const struct pid_list *tasks)
 	return 0;
 }
 
-void reap_kill(const struct pid_list *tasks)
+int reap_kill(const struct pid_list *tasks)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
 	pid_t first = find_first(tasks);
 
 	for (size_t i = 0; i < tasks->count; i++)
 		(void)kill(tasks->pids[i], SIGKILL);
-	for (int pauses = 0;
-	     pauses < PAUSES_MAX && !(first ? is_reportable(first) : are_reportable(tasks));
-	     pauses++) {
+	for (int pauses = 0; !(first ? is_reportable(first) : are_reportable(tasks)); pauses++) {
+		if (pauses == PAUSES_MAX)
+			return -ETIMEDOUT;
 		if (reap(tasks, first))
 			pauses = 0;
 		(void)nanosleep(&pause, NULL);
 	}
+	return 0;
 }
 
 /* The options replace CRIU's, which are PTRACE_O_TRACESYSGOOD. ESRCH: the task has ended. */

@@ -183,6 +183,20 @@ static int resume_all(struct resume *resume, unsigned int count)
 	return ret < 0 ? ret : unbind_tasks(resume);
 }
 
+static void log_killed(pid_t root, int listed, int ended)
+{
+	if (listed < 0)
+		log_warn(
+			"restore: only process %d is killed, because the others cannot be listed: %s",
+			root, strerror(-listed));
+	else if (!ended)
+		log_warn("restore: all tasks are killed, because not all of their GPU state is"
+			 " restored");
+	if (ended < 0)
+		log_warn("restore: tasks have not ended 10 seconds after SIGKILL; CRIU may wait for"
+			 " them until what blocks them (see the kernel's log) is over");
+}
+
 /* CRIU before 4.3 ignores the result of this hook, and lets the root of the tree run first. If the
  * root is dead, CRIU fails there. The queues of the other tasks end with the tasks. */
 static int kill_all(struct resume *resume, pid_t pid, int ret)
@@ -194,14 +208,7 @@ static int kill_all(struct resume *resume, pid_t pid, int ret)
 	/* CRIU calls this hook for the root first. */
 	if (!pid_list_has(&resume->tasks, pid))
 		(void)pid_list_add(&resume->tasks, pid);
-	reap_kill(&resume->tasks);
-	if (listed < 0)
-		log_warn(
-			"restore: only process %d is killed, because the others cannot be listed: %s",
-			pid, strerror(-listed));
-	else
-		log_warn("restore: all tasks are killed, because not all of their GPU state is"
-			 " restored");
+	log_killed(pid, listed, reap_kill(&resume->tasks));
 	return host_errno(ret);
 }
 

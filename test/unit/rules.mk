@@ -27,7 +27,7 @@ $(FAKED): PARTS := $(FAKES) $(WRAP_ENGINE)
 
 $(BUILD)/unit/test_util: LIBS += -Wl,--wrap=realloc
 
-$(BUILD)/unit/test_resume: LIBS += -Wl,--wrap=kfd_resume -Wl,--wrap=cgroup_room_has_threads
+$(BUILD)/unit/test_resume: LIBS += -Wl,--wrap=kfd_resume -Wl,--wrap=reap_kill -Wl,--wrap=cgroup_room_has_threads
 
 $(BUILD)/unit/test_resume_killed: LIBS += -Wl,--wrap=kfd_resume -Wl,--wrap=ptrace
 

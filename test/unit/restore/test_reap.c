@@ -105,7 +105,7 @@ static void kill_tasks(unsigned long namespaces, int threads, int children)
 		_cleanup_(pid_list_done) struct pid_list tree = { 0 };
 
 		seize_tree(pid, &tree);
-		reap_kill(&tree);
+		assert_int_equal(reap_kill(&tree), 0);
 		assert_reported(pid);
 		/* The first process of a namespace has waited for the others. */
 		for (size_t i = 0; !namespaces && i < tree.count; i++) {
@@ -151,7 +151,50 @@ PLAIN_TEST(first_process_with_both)
 
 static void kill_one(pid_t pid)
 {
-	reap_kill(&(const struct pid_list){ .pids = &pid, .count = 1 });
+	assert_int_equal(reap_kill(&(const struct pid_list){ .pids = &pid, .count = 1 }), 0);
+	assert_reported(pid);
+}
+
+static void find_thread(pid_t pid, pid_t *ret_tid)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *stream;
+
+	assert_true(snprintf(path, sizeof(path), "/proc/%d/task", pid) > 0);
+	stream = opendir(path);
+	assert_non_null(stream);
+	while ((entry = readdir(stream))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && tid != pid)
+			*ret_tid = tid;
+	}
+	assert_int_equal(closedir(stream), 0);
+}
+
+/* Another process traces a thread of the task, and does not wait for its end. */
+PLAIN_TEST(task_that_does_not_end)
+{
+	pid_t pid = start_task(0, 1, 0), tid = 0, tracer;
+	int ready[2];
+	char byte;
+
+	find_thread(pid, &tid);
+	assert_int_equal(pipe(ready), 0);
+	tracer = fork();
+	if (!tracer) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0 || write(ready[1], "r", 1) != 1)
+			_exit(1);
+		(void)stay(NULL);
+	}
+	assert_int_equal(close(ready[1]), 0);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(close(ready[0]), 0);
+	assert_int_equal(reap_kill(&(const struct pid_list){ .pids = &pid, .count = 1 }),
+			 -ETIMEDOUT);
+	kill_one(tracer);
 	assert_reported(pid);
 }
 

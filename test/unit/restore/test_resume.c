@@ -51,6 +51,18 @@ int __wrap_kfd_resume(pid_t pid)
 	return 0;
 }
 
+/* As if some task did not end in time. */
+static bool tasks_hang;
+
+int __real_reap_kill(const struct pid_list *tasks);
+int __wrap_reap_kill(const struct pid_list *tasks);
+int __wrap_reap_kill(const struct pid_list *tasks)
+{
+	int ret = __real_reap_kill(tasks);
+
+	return tasks_hang ? -ETIMEDOUT : ret;
+}
+
 static bool room_for_threads = true;
 
 bool __wrap_cgroup_room_has_threads(void);
@@ -175,6 +187,7 @@ static void expect_no_start(enum fault fault, size_t index, const char *error)
 		assert_fails(resume_task(&job.session, job.pids[i]));
 	assert_int_equal(started.all, 0);
 	assert_logged("Error (amdgpu_plugin): ", error);
+	assert_int_equal(unit_count_lines("all tasks are killed"), !tasks_hang);
 	for (size_t i = 0; i < TASKS; i++)
 		unit_wait_for_killed(job.pids[i]);
 	end_job();
@@ -197,6 +210,15 @@ TEST(no_queue_starts_if_one_task_lacks_memory)
 	for (size_t i = 0; i < TASKS; i++)
 		expect_no_start(MEMORY_MISSING, i, "has no such memory");
 	expect_no_start(MEMORY_LAZY, 0, "restore without --lazy-pages");
+}
+
+TEST(a_task_that_does_not_end_is_no_killed_one)
+{
+	tasks_hang = true;
+	expect_no_start(STATE_INCOMPLETE, 0, "its GPU state is incomplete");
+	tasks_hang = false;
+	assert_logged("Warn  (amdgpu_plugin): restore: ",
+		      "have not ended 10 seconds after SIGKILL");
 }
 
 /* Where the tasks need all threads that a limit of processes leaves. */
