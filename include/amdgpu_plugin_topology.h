@@ -86,6 +86,8 @@ struct topology_node {
 	bool location_unknown;
 	/* CRIU cannot open the render node (map_note_unreachable()). */
 	bool unreachable;
+	/* A KFD process of this machine used the GPU before the restore. */
+	bool in_use;
 	/* The position in the listing of the directory of nodes: sysfs lists by a hash of the name.
 	 * 0 in a topology from an image. */
 	uint32_t listed;

@@ -16,6 +16,7 @@
 #include "image/image_priv.h"
 #include "image/image_validate.h"
 #include "images.h"
+#include "kernel/gpu_use.h"
 #include "kernel/kfd_xnack.h"
 #include "kernel/render_node.h"
 #include "map/explain.h"
@@ -187,6 +188,17 @@ static bool has_nodes(const char *tree)
 	return !faccessat(dir, "nodes", F_OK, 0);
 }
 
+static int mark_used(struct topology *local)
+{
+	struct gpu_use use;
+	int ret = gpu_use_read(&use);
+
+	if (!ret)
+		gpu_use_mark(&use, local);
+	gpu_use_done(&use);
+	return ret;
+}
+
 static int read_machine(const char *tree, struct topology *ret_local)
 {
 	int ret = topology_read(tree ? tree : TOPOLOGY_SYSFS, ret_local);
@@ -197,6 +209,9 @@ static int read_machine(const char *tree, struct topology *ret_local)
 		return log_error(ret, "cannot read %s", tree ? tree : TOPOLOGY_SYSFS);
 	if (tree && !has_nodes(tree))
 		return log_error(-ENOENT, "%s is no topology: it has no nodes", tree);
+	ret = tree ? 0 : mark_used(ret_local);
+	if (ret < 0)
+		return ret;
 	map_note_unreachable(ret_local, tree ? check_minor : render_node_open);
 	return 0;
 }

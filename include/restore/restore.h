@@ -13,6 +13,7 @@
 #include "criu-amdgpu.pb-c.h"
 #include "criu/options.h"
 #include "image/image.h"
+#include "kernel/gpu_use.h"
 #include "map/map.h"
 
 struct gem_handles;
@@ -95,6 +96,8 @@ struct restore_session {
 	int tree_image;
 	struct restored_task task;
 	struct host_devices host_devices;
+	/* From before CRIU forked the tasks, so it is the same for all of them. */
+	struct gpu_use used_gpus;
 	/* proc_pid_namespace() of CRIU's main process. */
 	ino_t pid_namespace;
 	/* NULL if each task loads its own contents. */

@@ -171,22 +171,56 @@ static bool has_partitions(const struct map_input *in)
 	return found;
 }
 
-/* Of equally good mappings, takes one that keeps the rule @rule, too, if there is any. */
-static int prefer(unsigned int rule, struct search_problem *problem, struct search_result *result)
+/* Of equally good mappings, takes one of the problem @narrower, if there is any. */
+static int prefer(const struct search_problem *narrower, struct search_problem *problem,
+		  struct search_result *result)
 {
-	struct search_problem narrower = *problem;
 	struct search_result found = { 0 };
-	int ret;
+	int ret = search_best(narrower, &found);
 
-	narrower.rules |= rule;
-	ret = search_best(&narrower, &found);
 	found.attempts += result->attempts;
 	if (!ret && found.worth == result->worth) {
 		*result = found;
-		*problem = narrower;
+		*problem = *narrower;
 	}
 	result->attempts = found.attempts;
 	return ret == -ENOMEM ? ret : 0;
+}
+
+static int prefer_rule(unsigned int rule, struct search_problem *problem,
+		       struct search_result *result)
+{
+	struct search_problem narrower = *problem;
+
+	narrower.rules |= rule;
+	return prefer(&narrower, problem, result);
+}
+
+static uint64_t find_unused(const struct link_graph *local)
+{
+	uint64_t unused = 0;
+
+	for (size_t i = 0; i < local->num_gpus; i++)
+		unused |= local->gpus[i]->in_use ? 0 : set_of(i);
+	return unused;
+}
+
+/* A saved GPU may keep its card or its gpu_id, and gets a GPU in use if no other fits it. */
+static int prefer_unused(const struct map_input *in, const struct search_problem *problem,
+			 struct search_result *result)
+{
+	uint64_t unused = find_unused(&in->local), candidates[GPU_SET_MAX];
+	struct search_problem narrower = *problem, last = *problem;
+
+	if (unused == set_of_first(in->local.num_gpus))
+		return 0;
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		candidates[i] = in->candidates[i] & (unused | in->same_device[i] | in->same_id[i]);
+		if (!candidates[i])
+			candidates[i] = in->candidates[i];
+	}
+	narrower.candidates = candidates;
+	return prefer(&narrower, &last, result);
 }
 
 static int find(const struct map_input *in, unsigned int rules, struct search_result *result)
@@ -195,10 +229,10 @@ static int find(const struct map_input *in, unsigned int rules, struct search_re
 	int ret = search_best(&problem, result);
 
 	if (!ret && has_siblings(&in->saved) && has_siblings(&in->local))
-		ret = prefer(SEARCH_SIBLINGS, &problem, result);
+		ret = prefer_rule(SEARCH_SIBLINGS, &problem, result);
 	if (!ret && has_partitions(in))
-		ret = prefer(SEARCH_PARTITIONS, &problem, result);
-	return ret;
+		ret = prefer_rule(SEARCH_PARTITIONS, &problem, result);
+	return ret < 0 ? ret : prefer_unused(in, &problem, result);
 }
 
 /* Searches again with fewer rules, to learn which of them has no solution. @links: SEARCH_LINKS or

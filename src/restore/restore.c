@@ -65,6 +65,9 @@ int restore_init(struct restore_session *session)
 
 	node_note_host(&session->host_devices);
 	session->pid_namespace = proc_pid_namespace();
+	/* The mapper prefers GPUs that are not in use. It can do without. */
+	if (gpu_use_read(&session->used_gpus) < 0)
+		log_debug("restore: the list of GPUs in use is incomplete");
 	if (!ret)
 		ret = objects_new(&session->objects);
 	if (ret < 0)
@@ -93,6 +96,7 @@ void restore_done(struct restore_session *session)
 	restore_guard_free(session->guard);
 	session->guard = NULL;
 	map_tree_done(&session->tree);
+	gpu_use_done(&session->used_gpus);
 	session->tree_is_read = false;
 	restore_shared_free(session->shared);
 	session->shared = NULL;

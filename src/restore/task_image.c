@@ -272,6 +272,7 @@ int task_image_map_gpus(struct restore_session *session, const char *name,
 				 TOPOLOGY_SYSFS);
 	if (ret < 0)
 		return log_error(ret, "%s: cannot read %s", name, TOPOLOGY_SYSFS);
+	gpu_use_mark(&session->used_gpus, ret_local);
 	ret = read_tree(session, saved);
 	if (!ret)
 		ret = choose(session, saved, ret_local, ret_map);

@@ -318,3 +318,35 @@ UNIT_TEST(the_log_names_a_gpu_without_candidate)
 	assert_refused(&saved, &local);
 	assert_logged("Error (amdgpu_plugin): ", "0x1111");
 }
+
+UNIT_TEST(unused_gpus_come_before_those_with_lower_nodes)
+{
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
+
+	make_pair(&saved, &local);
+	add_gpu(&local, 2, 0x3333, 0);
+	add_gpu(&local, 3, 0x4444, 0);
+	assert_map(&saved, &local, (const uint32_t[]){ 0x2222 });
+	local.nodes[1].in_use = true;
+	assert_map(&saved, &local, (const uint32_t[]){ 0x3333 });
+	/* Only one of two GPUs can have an unused one. */
+	add_gpu(&saved, 2, 0x1112, 0);
+	local.nodes[2].in_use = true;
+	local.nodes[1].device_id = saved.nodes[1].device_id = 0x740c;
+	assert_map(&saved, &local, (const uint32_t[]){ 0x2222, 0x4444 });
+	/* All are in use. */
+	local.nodes[3].in_use = true;
+	assert_map(&saved, &local, (const uint32_t[]){ 0x2222, 0x3333 });
+}
+
+UNIT_TEST(the_same_card_comes_before_unused_gpus)
+{
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
+
+	make_pair(&saved, &local);
+	add_gpu(&local, 2, 0x3333, 0);
+	local.nodes[1].in_use = true;
+	saved.nodes[1].unique_id = local.nodes[1].unique_id = 7;
+	local.nodes[2].unique_id = 8;
+	assert_map(&saved, &local, (const uint32_t[]){ 0x2222 });
+}

@@ -149,3 +149,12 @@ UNIT_TEST(processes_share_a_gpu_if_there_are_too_few)
 	EXPECT_CARDS(0, 1, 0);
 	assert_logged("Warn  (amdgpu_plugin): map: GPU 0x0020", "in another process");
 }
+
+/* Another job, which was restored before, has the first card. */
+UNIT_TEST(a_card_in_use_comes_last)
+{
+	begin_job(1, CARDS);
+	memset(present, true, sizeof(present));
+	job.session.used_gpus = (struct gpu_use){ .ids = (uint32_t[]){ 0x20 }, .count = 1 };
+	EXPECT_CARDS(1);
+}

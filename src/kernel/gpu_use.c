@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "kernel/gpu_use.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "amdgpu_plugin_util.h"
+#include "kernel/proc.h"
+
+static uint64_t read_number(const char *directory, const char *name)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	uint64_t number = 0;
+	char path[320];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "re");
+	return file && fscanf(file, "%" SCNu64, &number) == 1 ? number : 0;
+}
+
+static int add_gpu(struct gpu_use *use, uint64_t gpu_id)
+{
+	const uint32_t id = (uint32_t)gpu_id;
+
+	return id ? array_append(&use->ids, &use->count, sizeof(id), &id) : 0;
+}
+
+/* Calls @add for each entry of a directory, which may be missing or may disappear meanwhile. */
+static int for_each_entry(const char *directory, struct gpu_use *use,
+			  int (*add)(struct gpu_use *use, const char *directory, const char *name))
+{
+	_cleanup_closedir_ DIR *stream = opendir(directory);
+	struct dirent *entry;
+	int ret = 0, error = 0;
+
+	while (stream && !ret && (entry = next_entry(stream, &error))) {
+		if (entry->d_name[0] != '.')
+			ret = add(use, directory, entry->d_name);
+	}
+	return ret;
+}
+
+static int add_queue(struct gpu_use *use, const char *directory, const char *name)
+{
+	char path[300];
+
+	(void)snprintf(path, sizeof(path), "%.120s/%.120s", directory, name);
+	return add_gpu(use, read_number(path, "gpuid"));
+}
+
+/* Of a file vram_ID, the GPU with this gpu_id. */
+static int add_memory(struct gpu_use *use, const char *directory, const char *name)
+{
+	unsigned int id;
+
+	if (sscanf(name, "vram_%u", &id) != 1 || !read_number(directory, name))
+		return 0;
+	return add_gpu(use, id);
+}
+
+static int add_process(struct gpu_use *use, const char *directory, const char *name)
+{
+	char path[300], queues[310];
+	int ret;
+
+	(void)snprintf(path, sizeof(path), "%.120s/%.120s", directory, name);
+	(void)snprintf(queues, sizeof(queues), "%s/queues", path);
+	ret = for_each_entry(path, use, add_memory);
+	return ret < 0 ? ret : for_each_entry(queues, use, add_queue);
+}
+
+int gpu_use_read(struct gpu_use *ret_use)
+{
+	*ret_use = (struct gpu_use){ 0 };
+	return for_each_entry(PROC_KFD, ret_use, add_process);
+}
+
+void gpu_use_mark(const struct gpu_use *use, struct topology *topology)
+{
+	for (size_t i = 0; i < topology->num_nodes; i++) {
+		struct topology_node *node = &topology->nodes[i];
+
+		for (size_t j = 0; j < use->count; j++)
+			node->in_use |= use->ids[j] == node->gpu_id;
+	}
+}
+
+void gpu_use_done(struct gpu_use *use)
+{
+	free(use->ids);
+	*use = (struct gpu_use){ 0 };
+}
