@@ -14,13 +14,16 @@
 static const uint8_t *text;
 static size_t text_size;
 
-/* The input replaces files in /proc. fmemopen() refuses an empty one. */
+/* The input replaces files in /proc. fmemopen() may refuse a size of 0. */
 FILE *fopen(const char *path, const char *mode)
 {
 	int fd;
 
-	if (text && !strncmp(path, "/proc/", 6))
-		return text_size ? fmemopen((void *)text, text_size, "r") : NULL;
+	if (text && !strncmp(path, "/proc/", 6)) {
+		if (text_size)
+			return fmemopen((void *)text, text_size, "r");
+		path = "/dev/null";
+	}
 	fd = open(path, mode[0] == 'r' ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	return fd < 0 ? NULL : fdopen(fd, mode[0] == 'r' ? "r" : "w");
 }
