@@ -91,13 +91,12 @@ static int fail_line(struct reader *reader, const char *path, unsigned int numbe
 /* Reads file @path into reader->text. O_NONBLOCK keeps a FIFO from blocking. */
 static int read_text(struct reader *reader, const char *path)
 {
-	_cleanup_close_ int fd =
-		openat(reader->dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = fd_open_at(reader->dir, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	size_t length = 0;
 	int ret;
 
 	if (fd < 0)
-		return fail(reader, -errno, path, strerror(errno));
+		return fail(reader, fd, path, strerror(-fd));
 	ret = read_short(fd, reader->text, NODE_FILE_MAX, &length);
 	if (ret == -E2BIG)
 		return fail(reader, -EINVAL, path, "too long");
@@ -208,9 +207,9 @@ static int list_unsorted(struct reader *reader, const char *path, struct numbers
 	DIR *stream;
 
 	ret_numbers->count = 0;
-	fd = openat(reader->dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = fd_open_at(reader->dir, path, O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : fail(reader, -errno, path, strerror(errno));
+		return fd == -ENOENT ? 0 : fail(reader, fd, path, strerror(-fd));
 	stream = fdopendir(fd);
 	if (!stream) {
 		(void)close(fd);
@@ -408,9 +407,9 @@ int topology_read(const char *root, struct topology *ret_topology)
 
 	if (!text)
 		return -ENOMEM;
-	dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd_open(root, O_RDONLY | O_DIRECTORY);
 	if (dir < 0)
-		return -errno;
+		return dir;
 	reader = (struct reader){ .dir = dir, .text = text };
 	ret = read_nodes(&reader, &topology);
 	if (ret < 0)

@@ -146,6 +146,36 @@ void pid_list_done(struct pid_list *list)
 	*list = (struct pid_list){ 0 };
 }
 
+int fd_open(const char *path, int flags)
+{
+	int fd;
+
+	do {
+		fd = open(path, flags | O_CLOEXEC, 0600);
+	} while (fd < 0 && errno == EINTR);
+	return fd < 0 ? -errno : fd;
+}
+
+int fd_open_at(int directory, const char *path, int flags)
+{
+	int fd;
+
+	do {
+		fd = openat(directory, path, flags | O_CLOEXEC, 0600);
+	} while (fd < 0 && errno == EINTR);
+	return fd < 0 ? -errno : fd;
+}
+
+FILE *stream_open(const char *path)
+{
+	FILE *file;
+
+	do {
+		file = fopen(path, "re");
+	} while (!file && errno == EINTR);
+	return file;
+}
+
 int xioctl(int fd, unsigned long request, void *argument)
 {
 	int ret;
@@ -245,10 +275,10 @@ int read_short(int fd, char *text, size_t room, size_t *ret_length)
 
 int read_number_at(int directory, const char *name, uint64_t *ret_number)
 {
-	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = fd_open_at(directory, name, O_RDONLY);
 	char text[32], *end;
 	size_t length;
-	int ret = fd < 0 ? -errno : read_short(fd, text, sizeof(text), &length);
+	int ret = fd < 0 ? fd : read_short(fd, text, sizeof(text), &length);
 	uint64_t number;
 
 	if (ret < 0)

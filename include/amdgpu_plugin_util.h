@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Helpers for all units: cleanup by scope, arrays, ioctl, complete reads and writes, descriptors,
- * numbers. They need only the C library, and they log nothing. */
+/* Helpers for all units: cleanup by scope, arrays, opens, ioctl, complete reads and writes,
+ * descriptors, numbers. They need only the C library, and they log nothing. */
 #ifndef AMDGPU_PLUGIN_UTIL_H
 #define AMDGPU_PLUGIN_UTIL_H
 
@@ -60,6 +60,14 @@ struct pid_list {
 int pid_list_add(struct pid_list *list, pid_t pid);
 bool pid_list_has(const struct pid_list *list, pid_t pid);
 void pid_list_done(struct pid_list *list);
+
+/* Call open() and openat() with O_CLOEXEC, again after EINTR: a driver, or the process behind a
+ * file of FUSE, may sleep in an open() that signals interrupt. A file that O_CREAT makes has mode
+ * 0600. They return the descriptor or -errno. */
+int fd_open(const char *path, int flags);
+int fd_open_at(int directory, const char *path, int flags);
+/* Opens a file for reading as a stream, in the same way. NULL: errno is set. */
+FILE *stream_open(const char *path);
 
 /* Calls ioctl(), again after EINTR and EAGAIN. 0 or -errno. */
 int xioctl(int fd, unsigned long request, void *argument);

@@ -27,7 +27,7 @@ static void say_kernel(const struct check *check)
 /* Whose driver it is: "amdgpu of the kernel" or "AMD's amdgpu 6.10.5". */
 static void name_driver(char *text, size_t size)
 {
-	_cleanup_fclose_ FILE *file = fopen(DRIVER_VERSION, "re");
+	_cleanup_fclose_ FILE *file = stream_open(DRIVER_VERSION);
 	char version[64];
 
 	if (file && fscanf(file, "%63s", version) == 1)
@@ -87,10 +87,12 @@ static const char *find_remedy(int error)
 		int error;
 		const char *text;
 	} remedies[] = {
-		{ -EACCES, "; become a member of the group of its render node, or run this command as root" },
+		{ -EACCES,
+		  "; become a member of the group of its render node, or run this command as root" },
 		{ -EPERM, "; let the device cgroup of the container allow its render node" },
 		{ -ENOENT, "; make its render node in /dev/dri" },
-		{ -EOPNOTSUPP, " (packets of its copy engine are unknown); use another GPU, or a newer plugin" },
+		{ -EOPNOTSUPP,
+		  " (packets of its copy engine are unknown); use another GPU, or a newer plugin" },
 		{ -ENODATA, " (no SDMA rings); load amdgpu with user_queue=1" },
 	};
 

@@ -39,7 +39,7 @@ static const char *read_name(pid_t pid, char text[static 32])
 	char path[64], name[24] = "";
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	file = fopen(path, "re");
+	file = stream_open(path);
 	text[0] = '\0';
 	if (file && fgets(name, sizeof(name), file)) {
 		/* A program chooses its name. */

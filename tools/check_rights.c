@@ -66,7 +66,7 @@ bool check_may_checkpoint(void)
 
 void check_attach(struct check *check)
 {
-	_cleanup_fclose_ FILE *file = fopen(YAMA, "re");
+	_cleanup_fclose_ FILE *file = stream_open(YAMA);
 	unsigned int scope;
 
 	if (!file || fscanf(file, "%u", &scope) != 1 || !scope)
@@ -87,7 +87,7 @@ void check_attach(struct check *check)
 /* All capabilities of this kernel, or 0 if it does not tell. */
 static uint64_t all_capabilities(void)
 {
-	_cleanup_fclose_ FILE *file = fopen(LAST_CAP, "re");
+	_cleanup_fclose_ FILE *file = stream_open(LAST_CAP);
 	unsigned int last;
 
 	if (!file || fscanf(file, "%u", &last) != 1 || last > 63)

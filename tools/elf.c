@@ -37,14 +37,14 @@ static int check_head(const struct elf *elf)
 
 int elf_open(const char *path, struct elf *ret_elf)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = fd_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct elf elf = { 0 };
 	struct stat stat;
 	void *bytes;
 	int ret;
 
 	if (fd < 0 || fstat(fd, &stat) < 0)
-		return -errno;
+		return fd < 0 ? fd : -errno;
 	if (!S_ISREG(stat.st_mode) || !stat.st_size)
 		return -ENOEXEC;
 	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -183,9 +183,9 @@ static int check_minor(uint32_t minor, int lowest_fd, int *ret_fd)
 
 static bool has_nodes(const char *tree)
 {
-	_cleanup_close_ int dir = open(tree, O_PATH | O_CLOEXEC);
+	_cleanup_close_ int dir = fd_open(tree, O_PATH);
 
-	return !faccessat(dir, "nodes", F_OK, 0);
+	return dir >= 0 && !faccessat(dir, "nodes", F_OK, 0);
 }
 
 static int mark_used(struct topology *local)

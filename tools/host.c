@@ -24,10 +24,10 @@ static struct image_archive *archive;
 
 int host_open_directory(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = fd_open(path, O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0)
-		return log_error(-errno, "cannot open directory %s", path);
+		return log_error(fd, "cannot open directory %s", path);
 	image_dir = fd;
 	return 0;
 }
@@ -35,11 +35,11 @@ int host_open_directory(const char *path)
 /* O_NONBLOCK: an open() of a pipe must not block. */
 int host_open_images(const char *path)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_close_ int fd = fd_open(path, O_RDONLY | O_NONBLOCK);
 	struct stat stat;
 
 	if (fd < 0 || fstat(fd, &stat) < 0)
-		return log_error(-errno, "cannot open %s", path);
+		return log_error(fd < 0 ? fd : -errno, "cannot open %s", path);
 	if (S_ISDIR(stat.st_mode)) {
 		image_dir = take_fd(&fd);
 		return 0;
@@ -64,12 +64,8 @@ const struct image_archive *host_archive(void)
 
 int host_open_file(const char *name)
 {
-	int fd;
-
-	if (archive)
-		return image_archive_open(archive, name);
-	fd = openat(image_dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return archive ? image_archive_open(archive, name)
+		       : fd_open_at(image_dir, name, O_RDONLY | O_NONBLOCK);
 }
 
 /* The user did not start the plugin, so its name is of no interest. */

@@ -90,14 +90,13 @@ static void stay_loaded(void)
 static int try_statistics(void)
 {
 	bool is_new = faccessat(AT_FDCWD, STATISTICS, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
-	_cleanup_close_ int fd =
-		open(STATISTICS, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600);
+	_cleanup_close_ int fd = fd_open(STATISTICS, O_WRONLY | O_CREAT | O_NONBLOCK);
 
 	/* The file is a FIFO that no process reads. CRIU waits there until one does. */
-	if (fd < 0 && errno == ENXIO)
+	if (fd == -ENXIO)
 		return 0;
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (is_new)
 		(void)unlink(STATISTICS);
 	return 0;

@@ -53,7 +53,7 @@ static int close_other_fds(const struct guard_ops *ops, int criu, int ready_fd)
 static void exempt_from_oom_killer(void)
 {
 	static const char score[] = "-1000";
-	_cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = fd_open("/proc/self/oom_score_adj", O_WRONLY);
 
 	if (fd >= 0)
 		(void)!write(fd, score, sizeof(score) - 1);

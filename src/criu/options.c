@@ -237,7 +237,7 @@ static int refuse_line(const char *line, const char *place)
 
 static int read_file(struct options *options, const char *path)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	_cleanup_fclose_ FILE *file = stream_open(path);
 	char line[LINE_MAX_LENGTH], place[200];
 	unsigned int number = 0;
 	int ret = 0;

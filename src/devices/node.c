@@ -77,14 +77,13 @@ static bool is_contained(const struct host_devices *host)
 /* -EXDEV: it is no directory. A link may lead anywhere. */
 static int open_directory(int parent, const char *name, int *ret_fd, dev_t *ret_device)
 {
-	_cleanup_close_ int fd =
-		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int fd = fd_open_at(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 	struct stat stat;
 
-	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
+	if (fd == -ELOOP || fd == -ENOTDIR)
 		return -EXDEV;
 	if (fd < 0 || fstat(fd, &stat) < 0)
-		return -errno;
+		return fd < 0 ? fd : -errno;
 	*ret_device = stat.st_dev;
 	*ret_fd = take_fd(&fd);
 	return 0;
@@ -191,7 +190,7 @@ static struct access_rights choose_rights(int folder, const struct node *node,
 	if (state == NODE_OUTDATED)
 		return (struct access_rights){ old->st_uid, old->st_gid, old->st_mode & 0777 };
 	/* /dev/kfd has no neighbour. */
-	copy = node->folder ? openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	copy = node->folder ? fd_open_at(folder, ".", O_RDONLY | O_DIRECTORY) : -1;
 	if (copy >= 0)
 		copy_rights(copy, &rights);
 	return rights;

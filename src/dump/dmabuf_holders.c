@@ -136,7 +136,7 @@ int dmabuf_holders_count(int fd, uint64_t *ret_count)
 	char text[96];
 
 	(void)snprintf(text, sizeof(text), "/proc/self/fdinfo/%d", fd);
-	file = fopen(text, "re");
+	file = stream_open(text);
 	if (!file)
 		return -errno;
 	while (!count && fgets(text, sizeof(text), file)) {

@@ -59,10 +59,9 @@ static int create_file(const char *name, int *ret_fd)
 	int fd;
 
 	(void)unlinkat(host_image_dir(), name, 0);
-	fd = openat(host_image_dir(), name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
+	fd = fd_open_at(host_image_dir(), name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
 	if (fd < 0)
-		return log_error(-errno, "image %s: cannot create", name);
+		return log_error(fd, "image %s: cannot create", name);
 	*ret_fd = fd;
 	return 0;
 }
@@ -182,11 +181,11 @@ static int open_file(const char *name, int *ret_fd, struct stat *ret_stat)
 {
 	_cleanup_close_ int fd = -1;
 
-	fd = openat(host_image_dir(), name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		return -ENOENT;
+	fd = fd_open_at(host_image_dir(), name, O_RDONLY | O_NONBLOCK);
+	if (fd == -ENOENT)
+		return fd;
 	if (fd < 0 || fstat(fd, ret_stat) < 0)
-		return log_error(-errno, "image %s: cannot open", name);
+		return log_error(fd < 0 ? fd : -errno, "image %s: cannot open", name);
 	if (!S_ISREG(ret_stat->st_mode))
 		return log_error(-EINVAL, "image %s: not a regular file", name);
 	*ret_fd = take_fd(&fd);

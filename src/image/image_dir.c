@@ -58,9 +58,9 @@ static int scan(enum image_kind kind, int (*match)(int id, const char *name, voi
 
 	/* Reading a directory moves its position, and CRIU needs the position of its own
 	 * descriptor. */
-	fd = openat(host_image_dir(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = fd_open_at(host_image_dir(), ".", O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
-		return log_error(-errno, "images: cannot list the directory");
+		return log_error(fd, "images: cannot list the directory");
 	stream = fdopendir(fd);
 	if (!stream) {
 		(void)close(fd);

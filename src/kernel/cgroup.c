@@ -14,7 +14,7 @@
  * at the root of its cgroup namespace. */
 static int read_own_path(char *path, size_t size)
 {
-	_cleanup_fclose_ FILE *file = fopen("/proc/self/cgroup", "re");
+	_cleanup_fclose_ FILE *file = stream_open("/proc/self/cgroup");
 
 	if (!file)
 		return -errno;
@@ -51,13 +51,11 @@ static int open_below(const char *path, const char *root, const char *point)
 {
 	size_t length = strcmp(root, "/") ? strlen(root) : 0;
 	char name[2 * PATH_MAX];
-	int fd;
 
 	if (strncmp(path, root, length) || (length && path[length] && path[length] != '/'))
 		return -ENOENT;
 	(void)snprintf(name, sizeof(name), "%s/%s", point, path + length);
-	fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return fd_open(name, O_RDONLY | O_DIRECTORY);
 }
 
 int cgroup_open_own(int *ret_fd)
@@ -71,7 +69,7 @@ int cgroup_open_own(int *ret_fd)
 
 	if (ret < 0)
 		return ret;
-	mounts = fopen("/proc/self/mountinfo", "re");
+	mounts = stream_open("/proc/self/mountinfo");
 	if (!mounts)
 		return -errno;
 	while (fd < 0 && getline(&line, &room, mounts) >= 0) {

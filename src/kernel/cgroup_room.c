@@ -43,7 +43,7 @@ uint64_t cgroup_room_find(const char *controller)
 
 	(void)cgroup_open_own(&cgroup);
 	while (is_cgroup(cgroup)) {
-		int parent = openat(cgroup, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int parent = fd_open_at(cgroup, "..", O_RDONLY | O_DIRECTORY);
 		uint64_t left = left_in(cgroup, controller);
 
 		room = left < room ? left : room;

@@ -10,7 +10,7 @@
 
 static int read_available(uint64_t *ret_bytes)
 {
-	_cleanup_fclose_ FILE *file = fopen("/proc/meminfo", "re");
+	_cleanup_fclose_ FILE *file = stream_open("/proc/meminfo");
 	char line[256];
 	uint64_t kib;
 

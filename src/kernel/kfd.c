@@ -34,14 +34,14 @@
  * from blocking. */
 int kfd_read_device(dev_t *ret_device)
 {
-	_cleanup_close_ int fd = open(KFD_SYSFS_DEV, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = fd_open(KFD_SYSFS_DEV, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	unsigned int device_major, device_minor;
 	size_t length;
 	char text[64];
 	int ret;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	ret = read_short(fd, text, sizeof(text), &length);
 	if (ret < 0)
 		return ret;
@@ -76,7 +76,7 @@ static int report_dmabuf(int ret)
 
 int kfd_is_dmabuf(int fd)
 {
-	_cleanup_close_ int kfd = open(KFD_PATH, O_RDWR | O_CLOEXEC);
+	_cleanup_close_ int kfd = fd_open(KFD_PATH, O_RDWR);
 	/* If the metadata did not fit, the error would be that for a foreign dma-buf. */
 	char metadata[256];
 	struct kfd_dmabuf_info_args args = {
@@ -88,8 +88,7 @@ int kfd_is_dmabuf(int fd)
 
 	/* Without the driver no dma-buf is KFD's. */
 	if (kfd < 0)
-		return errno == ENOENT || errno == ENXIO || errno == ENODEV ? 0
-									    : report_dmabuf(-errno);
+		return kfd == -ENOENT || kfd == -ENXIO || kfd == -ENODEV ? 0 : report_dmabuf(kfd);
 	ret = xioctl(kfd, KFD_IOC_GET_DMABUF_INFO, &args);
 	if (ret == -EINVAL)
 		return 0;
@@ -138,12 +137,12 @@ int kfd_read_minor(int fd, uint32_t *ret_minor)
 
 static int open_checked(int *ret_fd, uint32_t *ret_minor)
 {
-	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+	_cleanup_close_ int fd = fd_open(KFD_PATH, O_RDWR | O_NOFOLLOW | O_NOCTTY);
 	struct stat stat;
 	int ret;
 
 	if (fd < 0 || fstat(fd, &stat) < 0)
-		return report_open(-errno);
+		return report_open(fd < 0 ? fd : -errno);
 	/* In the mount namespace of a task the path may be any file. */
 	ret = kfd_is_file(&stat);
 	if (ret < 0)
@@ -314,9 +313,9 @@ int kfd_restore(int fd, struct kfd_state *state, int lowest_fd)
 
 static int try_once(struct kfd_criu_args *args)
 {
-	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+	_cleanup_close_ int fd = fd_open(KFD_PATH, O_RDWR | O_NOFOLLOW | O_NOCTTY);
 
-	return fd < 0 ? -errno : call_unrepeated(fd, args);
+	return fd < 0 ? fd : call_unrepeated(fd, args);
 }
 
 int kfd_try_restore(struct kfd_state *state)

@@ -61,7 +61,7 @@ static uint32_t mqd_word(const struct kfd_queue *queue, uint64_t offset)
 /* Without CWSR a pause waits until the waves end, or the driver resets the GPU. */
 bool kfd_queue_driver_saves_waves(void)
 {
-	_cleanup_fclose_ FILE *file = fopen(CWSR_PARAMETER, "re");
+	_cleanup_fclose_ FILE *file = stream_open(CWSR_PARAMETER);
 	int enabled;
 
 	/* A kernel without the parameter saves waves. */

@@ -22,7 +22,7 @@ static bool forbids_by_default(uint32_t version)
 
 int kfd_xnack_read_noretry(void)
 {
-	_cleanup_fclose_ FILE *file = fopen(NORETRY_PARAMETER, "re");
+	_cleanup_fclose_ FILE *file = stream_open(NORETRY_PARAMETER);
 	int noretry;
 
 	return file && fscanf(file, "%d", &noretry) == 1 ? noretry : KFD_XNACK_AUTO;

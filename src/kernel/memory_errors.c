@@ -29,7 +29,7 @@ static DIR *open_directory(uint64_t pci_device)
 
 		(void)snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/ras",
 			       pci_slot_print(slot, text));
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fd = fd_open(path, O_RDONLY | O_DIRECTORY);
 	}
 	stream = fd < 0 ? NULL : fdopendir(fd);
 	if (stream)
@@ -52,7 +52,7 @@ static bool is_count(const char *name)
  * that the driver cannot ask. */
 static bool read_count(int directory, const char *name, uint64_t *ret_count)
 {
-	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = fd_open_at(directory, name, O_RDONLY);
 	char text[64] = "";
 
 	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 &&

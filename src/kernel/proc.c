@@ -44,7 +44,7 @@ static int open_file(pid_t pid, const char *name, FILE **ret_file)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	*ret_file = fopen(path, "re");
+	*ret_file = stream_open(path);
 	if (*ret_file)
 		return 0;
 	return errno == ENOENT ? -ESRCH : -errno;
@@ -362,10 +362,10 @@ int proc_stat_fd(pid_t pid, int number, struct stat *ret_stat)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
-	fd = open(path, O_PATH | O_CLOEXEC);
+	fd = fd_open(path, O_PATH);
 	if (fd >= 0)
 		return fstat(fd, ret_stat) < 0 ? 0 : 1;
-	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+	return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? fd : 0;
 }
 
 int proc_get_fd(pid_t pid, int number, int *ret_fd)

@@ -60,9 +60,9 @@ int render_node_open(uint32_t number, int lowest_fd, int *ret_fd)
 	int ret;
 
 	(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", number);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+	fd = fd_open(path, O_RDWR | O_NOFOLLOW | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &stat) < 0)
-		return -errno;
+		return fd < 0 ? fd : -errno;
 	if (!S_ISCHR(stat.st_mode) || stat.st_rdev != render_node_device(number))
 		return -ENXIO;
 	ret = lowest_fd ? fd_move_up(&fd, lowest_fd) : 0;

@@ -70,7 +70,7 @@ static unsigned int read_process_pasid(pid_t pid)
 	char path[96];
 
 	(void)snprintf(path, sizeof(path), PROC_KFD "/%d/pasid", pid);
-	file = fopen(path, "re");
+	file = stream_open(path);
 	return file && fscanf(file, "%u", &pasid) == 1 ? pasid : 0;
 }
 
@@ -83,7 +83,7 @@ static unsigned int read_file_pasid(pid_t pid, int number)
 	char text[96];
 
 	(void)snprintf(text, sizeof(text), "/proc/%d/fdinfo/%d", pid, number);
-	file = fopen(text, "re");
+	file = stream_open(text);
 	while (file && !pasid && fgets(text, sizeof(text), file)) {
 		(void)sscanf(text, "pasid: %u", &pasid);
 	}
@@ -186,10 +186,10 @@ int kfd_process_walk(pid_t pid, const char *below,
 	int ret = 0;
 
 	(void)snprintf(path, sizeof(path), PROC_KFD "/%d/%s", pid, below);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = fd_open(path, O_RDONLY | O_DIRECTORY);
 	stream = fd < 0 ? NULL : fdopendir(fd);
 	if (!stream)
-		return -errno;
+		return fd < 0 ? fd : -errno;
 	(void)take_fd(&fd);
 	while (!ret && (entry = next_entry(stream, &ret)))
 		ret = take(dirfd(stream), entry->d_name, argument);
@@ -247,7 +247,7 @@ int kfd_process_was_started_with(pid_t pid, const char *name)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	file = fopen(path, "re");
+	file = stream_open(path);
 	if (!file)
 		return -errno;
 	while (getdelim(&variable, &room, '\0', file) >= 0) {

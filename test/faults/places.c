@@ -115,6 +115,17 @@ bool place_is_own(const struct place *place)
 	return !frame_library(place->frames[0]);
 }
 
+bool place_opens(const struct place *place)
+{
+	static const char *const names[] = { "open", "openat", "fopen" };
+
+	for (size_t i = 0; place_is_own(place) && i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(place->name, names[i]))
+			return true;
+	}
+	return false;
+}
+
 void place_add_call(const struct place *place, struct text *text)
 {
 	uint32_t request = (uint32_t)place->detail;

@@ -41,6 +41,8 @@ uint64_t place_own_frame(const struct place *place);
 uint64_t place_caller_frame(const struct place *place);
 /* Whether the plugin itself makes this call. */
 bool place_is_own(const struct place *place);
+/* Whether the plugin itself opens a file there. */
+bool place_opens(const struct place *place);
 /* The name in lists. An ioctl has its request. */
 void place_add_call(const struct place *place, struct text *text);
 

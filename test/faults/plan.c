@@ -120,6 +120,7 @@ void plan_all(const struct injection *kind, const struct places *places,
 	}
 }
 
+/* All files are opened in few functions, so the callers of these count as sites. */
 void plan_short(const struct injection *kind, const struct places *places,
 		const struct symbols *symbols, struct injections *ret_injections)
 {
@@ -129,8 +130,13 @@ void plan_short(const struct injection *kind, const struct places *places,
 	for (size_t i = 0; i < places->count; i++) {
 		next.place = *places->items[i];
 		failures(&next.place, symbols, &faults);
-		if (faults.count && !is_planned(ret_injections, &next.place, is_same_site))
-			add(ret_injections, &next, 1, faults_hardest(&faults));
+		if (!faults.count ||
+		    is_planned(ret_injections, &next.place,
+			       place_opens(&next.place) ? has_same_caller : is_same_site))
+			continue;
+		add(ret_injections, &next, 1, faults_hardest(&faults));
+		if (place_opens(&next.place))
+			add(ret_injections, &next, 1, "EINTR");
 	}
 }
 

@@ -160,6 +160,13 @@ static void restore_dump(const struct trial_setup *setup, const struct injection
 			  trial->result == FAILED ? ", after the second dump" : "");
 }
 
+/* An open() of the plugin that only a signal interrupted. */
+static bool must_go_on(const struct injection *injection)
+{
+	return place_opens(&injection->place) && !strcmp(injection->fault, "EINTR") &&
+	       !injection->after && !injection->scenario->fails[injection->phase];
+}
+
 static void check_trial(const struct trial_setup *setup, const struct injection *injection,
 			const struct outcome *outcome, struct trial *trial)
 {
@@ -174,6 +181,8 @@ static void check_trial(const struct trial_setup *setup, const struct injection 
 
 	add_log(trial, outcome);
 	trial->result = check_outcome(outcome, &rules, &trial->wrong) ? FAILED : WENT_ON;
+	if (trial->result == FAILED && must_go_on(injection))
+		check_add(&trial->wrong, "an open that a signal interrupts is not repeated");
 	if (injection->scenario->fails[injection->phase] && trial->result != FAILED)
 		check_add(&trial->wrong, "does not fail");
 }

@@ -25,7 +25,7 @@ $(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
 $(FAKED): $(FAKES)
 $(FAKED): PARTS := $(FAKES) $(WRAP_ENGINE)
 
-$(BUILD)/unit/test_util: LIBS += -Wl,--wrap=realloc
+$(BUILD)/unit/test_util: LIBS += -Wl,--wrap=realloc -Wl,--wrap=open -Wl,--wrap=openat
 
 $(BUILD)/unit/test_resume: LIBS += -Wl,--wrap=kfd_resume -Wl,--wrap=reap_kill -Wl,--wrap=cgroup_room_has_threads
 

@@ -189,6 +189,56 @@ UNIT_TEST(a_write_to_a_full_disk_is_an_error)
 	assert_int_equal(ret, -EFBIG);
 }
 
+/* Signals that interrupt the next calls. */
+static int interruptions;
+
+static bool is_interrupted(void)
+{
+	if (!interruptions)
+		return false;
+	interruptions--;
+	errno = EINTR;
+	return true;
+}
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, mode_t mode)
+{
+	return is_interrupted() ? -1 : __real_open(path, flags, mode);
+}
+
+int __real_openat(int directory, const char *path, int flags, ...);
+int __wrap_openat(int directory, const char *path, int flags, mode_t mode);
+int __wrap_openat(int directory, const char *path, int flags, mode_t mode)
+{
+	return is_interrupted() ? -1 : __real_openat(directory, path, flags, mode);
+}
+
+UNIT_TEST(an_open_that_signals_interrupt_is_repeated)
+{
+	struct stat stat;
+	int fd;
+
+	interruptions = 2;
+	fd = fd_open(unit_path("made"), O_RDWR | O_CREAT | O_EXCL);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fstat(fd, &stat), 0);
+	assert_int_equal(stat.st_mode & 0777, 0600);
+	(void)close(fd);
+	interruptions = 2;
+	fd = fd_open_at(AT_FDCWD, unit_path("made"), O_RDONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	(void)close(fd);
+	interruptions = 1;
+	assert_int_equal(fd_open(unit_path("missing"), O_RDONLY), -ENOENT);
+	interruptions = 1;
+	assert_int_equal(fd_open_at(AT_FDCWD, unit_path("missing"), O_RDONLY), -ENOENT);
+	assert_int_equal(interruptions, 0);
+}
+
 UNIT_TEST(duplicates_are_high_and_do_not_survive_exec)
 {
 	int fd = open("/dev/null", O_RDONLY);
