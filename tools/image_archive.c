@@ -92,6 +92,11 @@ static int store(struct image_archive *archive, struct tar_member *entry, struct
 				 "archive %s: its images of state have more than 1 GiB; unpack it,"
 				 " and name the directory with the images",
 				 archive->name);
+	if (entry->is_sparse)
+		return log_error(-EOPNOTSUPP,
+				 "archive %s: image %s has holes, which only images of contents may"
+				 " have; pack the images again, without --sparse",
+				 archive->name, member->name);
 	member->offset = archive->store_size;
 	for (uint64_t left = entry->size, part; left; left -= part) {
 		int ret;

@@ -166,6 +166,7 @@ static int visit(const struct walk *walk, struct archive *reader, struct archive
 	}
 	member.path = path;
 	member.size = is_file ? (uint64_t)archive_entry_size(entry) : 0;
+	member.is_sparse = archive_entry_sparse_count(entry) > 0;
 	return walk->take(&member, walk->argument);
 }
 
@@ -221,41 +222,52 @@ int tar_walk(const char *name, int fd, int (*take)(struct tar_member *member, vo
 	return ret < 0 ? ret : walk_entries(&walk, reader, NULL);
 }
 
-/* No runtime writes an entry with holes, and a hole of any size costs an archive few bytes. */
+/* The next bytes of an entry are a hole, which may have no bytes, and the block behind it. */
 static int next_block(struct tar_member *member)
 {
-	const void *block;
+	const void *block = NULL;
 	la_int64_t offset;
 	int status = archive_read_data_block(member->reader, &block, &member->block_size, &offset);
+	uint64_t next = status == ARCHIVE_EOF ? member->size : (uint64_t)offset;
 
-	if (status != ARCHIVE_OK && status != ARCHIVE_EOF)
+	if (status == ARCHIVE_EOF)
+		member->block_size = 0;
+	if ((status != ARCHIVE_OK && status != ARCHIVE_EOF) || next < member->position ||
+	    (next > member->position && !member->is_sparse) ||
+	    (next == member->position && status == ARCHIVE_EOF))
 		return report_damage(member->walk, member->reader);
-	if (status == ARCHIVE_EOF || (uint64_t)offset != member->position)
-		return log_error(-EOPNOTSUPP,
-				 "archive %s: an image in it has holes; pack the images again,"
-				 " without --sparse",
-				 member->walk->name);
+	member->hole = next - member->position;
 	member->block = block;
 	return 0;
 }
 
+/* Takes up to @size bytes of the hole or the block. */
+static size_t take_bytes(struct tar_member *member, uint8_t *to, size_t size)
+{
+	uint64_t left = member->hole ? member->hole : member->block_size;
+	size_t part = left < size ? left : size;
+
+	member->position += part;
+	if (member->hole) {
+		memset(to, 0, part);
+		member->hole -= part;
+		return part;
+	}
+	if (part)
+		memcpy(to, member->block, part);
+	member->block += part;
+	member->block_size -= part;
+	return part;
+}
+
 int tar_read(struct tar_member *member, void *bytes, size_t size)
 {
-	uint8_t *to = bytes;
-
-	while (size) {
-		size_t part = member->block_size < size ? member->block_size : size;
-		int ret = part ? 0 : next_block(member);
+	for (size_t done = 0; done < size;) {
+		int ret = member->hole || member->block_size ? 0 : next_block(member);
 
 		if (ret < 0)
 			return ret;
-		if (part)
-			memcpy(to, member->block, part);
-		member->block = part ? member->block + part : member->block;
-		member->block_size -= part;
-		member->position += part;
-		to += part;
-		size -= part;
+		done += take_bytes(member, (uint8_t *)bytes + done, size - done);
 	}
 	return 0;
 }

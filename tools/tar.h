@@ -19,9 +19,12 @@ struct tar_member {
 	uint64_t size;
 	/* A regular file, and no link to another one. */
 	bool is_file;
+	/* It has holes, of any size, which cost an archive few bytes. */
+	bool is_sparse;
 	/* For tar_read(). */
 	const struct walk *walk;
 	struct archive *reader;
+	uint64_t hole;
 	const uint8_t *block;
 	size_t block_size;
 	uint64_t position;
@@ -32,8 +35,8 @@ struct tar_member {
 int tar_walk(const char *name, int fd, int (*take)(struct tar_member *member, void *argument),
 	     void *argument);
 
-/* Reads the next @size bytes of an entry. Logs on error: -EBADMSG, damaged or cut short;
- * -EOPNOTSUPP, the entry has holes. */
+/* Reads the next @size bytes of an entry; holes are zeros. Logs on error: -EBADMSG, damaged or cut
+ * short. */
 int tar_read(struct tar_member *member, void *bytes, size_t size);
 
 #endif
