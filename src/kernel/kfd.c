@@ -479,8 +479,8 @@ const char *kfd_explain(enum kfd_criu_op op, int error)
 	/* kfd_ioctl() in kfd_chardev.c asks for it before it looks at the operation. */
 	if (error == -EACCES)
 		return "the kernel requires CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the initial "
-		       "user namespace; run CRIU there, as root or with this capability (setcap "
-		       "cap_checkpoint_restore+eip)";
+		       "user namespace; run CRIU there, as root or with this capability "
+		       "(docs/without-root.md)";
 	for (size_t i = 0; i < ARRAY_SIZE(explanations); i++) {
 		if (explanations[i].op == op && explanations[i].error == error)
 			return explanations[i].text;

@@ -145,7 +145,7 @@ checks_rights() {
 	chmod 711 "$work"
 	preloaded=$PWD/build/tool/other_kernel.so
 	command=$user AMDGPU_SIM_KNOBS="$no_right" checked one "a user" 1 \
-		"cannot checkpoint: .*; run CRIU there, as root or with this capability (setcap " -L build
+		"cannot checkpoint: .*; run CRIU there, as root or with this capability (docs/without-root.md)" -L build
 	file_capabilities $((1 << 8)) # CAP_CHECKPOINT_RESTORE
 	command=$user AMDGPU_SIM_KNOBS="$no_right" checked one "a user, and CRIU with a capability" 0 "^ok  driver: .*, can checkpoint$" -L build
 	command="$user --no-new-privs" AMDGPU_SIM_KNOBS="$no_right" checked one "no new privileges" 1 "cannot checkpoint: " -L build

@@ -1,15 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A user dumps and restores own jobs. The user is a member of the group of the GPUs' nodes, and CRIU has
-# CAP_CHECKPOINT_RESTORE only, which is capability 40.
+# A user dumps and restores own jobs. The user is a member of the group of the GPUs' nodes, and of the group that may
+# run the copy of CRIU that has CAP_CHECKPOINT_RESTORE (docs/without-root.md).
 
 render_group=2000
-user="setpriv --reuid 1000 --regid 1000 --groups $render_group"
-with_capability="--inh-caps=-all,+cap_40 --ambient-caps=-all,+cap_40"
+criu_group=3000
+user="setpriv --reuid 1000 --regid 1000 --groups $render_group,$criu_group"
+criu_of_user=/usr/local/bin/criu
+
+install_criu() {
+	install -m 0750 -g "$criu_group" /usr/sbin/criu "$criu_of_user"
+	setcap cap_checkpoint_restore+eip "$criu_of_user"
+	# setpriv itself has all capabilities until its program runs
+	! setpriv --reuid 1001 --regid 1001 --groups "$render_group" sh -c "$criu_of_user --version" ||
+		fail "a user outside the group can run $criu_of_user"
+}
 
 # What follows on this machine is done by the user. Only members of the group may open the nodes, as udev has it.
 as_user() {
 	[ "$criu_version" != 3.17.1 ] || skip "CRIU has had --unprivileged since 3.18"
+	install_criu
 	chgrp "$render_group" /dev/kfd /dev/dri/renderD*
 	chmod 0660 /dev/kfd /dev/dri/renderD*
 	rocm_before
@@ -18,7 +28,7 @@ as_user() {
 	: > client.log > client.log.err
 	chown -R 1000:1000 .
 	as=$user
-	criu() { $user $with_capability /usr/sbin/criu "$@" --unprivileged; }
+	criu() { $user "$criu_of_user" "$@" --unprivileged; }
 }
 
 # CRIU cannot take capabilities from a bounding set without CAP_SETPCAP. So the job has the whole set, or may gain no
@@ -63,14 +73,14 @@ scenario_without_root_hidden_gpus() {
 	finish
 }
 
-# CRIU has no capability. Then the user may not open KFD's node, or the node of the GPU.
+# CRIU itself has no capability. Then the user may not open KFD's node, or the node of the GPU.
 scenario_without_root_fails() {
 	machine eight 0,1,2,3,4,6,7
 	as_user
 	start_client
 	criu-amdgpu() { $user /usr/bin/criu-amdgpu "$@"; }
 	tool 1 "cannot checkpoint: the kernel requires CAP_CHECKPOINT_RESTORE .*; run CRIU there, as root or with this capability" check "$pid"
-	with_capability= try_dump img "$pid" 2> criu.txt && fail "the dump succeeded" || true
+	criu_of_user=/usr/sbin/criu try_dump img "$pid" 2> criu.txt && fail "the dump succeeded" || true
 	has_line criu.txt "CAP_CHECKPOINT_RESTORE"
 	runs
 	verify
