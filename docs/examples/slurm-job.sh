@@ -5,29 +5,48 @@
 # Two minutes before its time is over, Slurm sends SIGUSR1 to this script. The script dumps the program and puts the job
 # back into the queue. The next run restores the program. docs/slurm.md has the rest.
 #SBATCH --requeue --signal=B:USR1@120 --open-mode=append
-images=$SLURM_SUBMIT_DIR/images-$SLURM_JOB_ID
+all=$SLURM_SUBMIT_DIR/images-$SLURM_JOB_ID # each dump has a directory of its own: $all.0001 and so on
+exit_status=$SLURM_SUBMIT_DIR/status-$SLURM_JOB_ID
+
+# Sets $images to the directory of the last complete dump, or to nothing, and $next to that of the next dump. A killed
+# dump has no such line in its log.
+find_images() {
+	local directory last=.0
+
+	images=
+	for directory in "$all".[0-9][0-9][0-9][0-9]; do
+		[ -d "$directory" ] || continue
+		last=$directory
+		! grep -qs 'Dumping finished successfully' "$directory/dump.log" || images=$directory
+	done
+	printf -v next '%s.%04d' "$all" $((10#${last##*.} + 1))
+}
 
 # CRIU compares the sizes of open files, and Slurm appends to the file of this script. So the program has its own.
+# `criu restore` ends with 0 however the program ends. So a shell, which is dumped with the program, writes its status.
 begin() {
-	setsid "$@" < /dev/null > "$SLURM_SUBMIT_DIR/output-$SLURM_JOB_ID" 2>&1 &
+	setsid sh -c '"$@"; status=$?; echo "$status" > "$0"; exit "$status"' "$exit_status" "$@" \
+		< /dev/null > "$SLURM_SUBMIT_DIR/output-$SLURM_JOB_ID" 2>&1 &
 	child=$! pid=$!
 }
 
-# This CRIU is the parent of the program, and ends with it.
+# This CRIU is the parent of that shell, and ends with it.
 go_on() {
 	pid=$(cat "$images/pid")
 	criu restore --unprivileged -D "$images" -o restore.log -v3 &
 	child=$!
 }
 
-# If the dump fails, the program runs on. If Slurm does not requeue the job, this run restores the program.
+# If the dump fails, the program runs on. If Slurm does not requeue the job, this run restores the program. The images
+# of former dumps are removed last. Those that cannot be removed do no harm.
 dump() {
-	rm -rf "$images.new"
-	mkdir "$images.new"
-	echo "$pid" > "$images.new/pid"
-	criu dump --unprivileged -t "$pid" -D "$images.new" -o dump.log -v3 || return
-	rm -rf "$images"
-	mv "$images.new" "$images"
+	find_images
+	mkdir "$next" && echo "$pid" > "$next/pid" || return
+	criu dump --unprivileged -t "$pid" -D "$next" -o dump.log -v3 || return
+	images=$next
+	for old in "$all".*; do
+		[ "$old" = "$images" ] || rm -rf "$old"
+	done
 	scontrol requeue "$SLURM_JOB_ID" && exec sleep infinity # until Slurm ends this run
 	echo "Slurm did not requeue job $SLURM_JOB_ID, so the program goes on in this run"
 	wait "$child" # the restore needs its pid
@@ -35,7 +54,9 @@ dump() {
 }
 
 trap dump USR1
-if [ -e "$images/pid" ]; then
+rm -f "$exit_status" || exit
+find_images
+if [ "$images" ]; then
 	go_on
 else
 	begin "$@"
@@ -44,7 +65,6 @@ fi
 while kill -0 "$child" 2> /dev/null; do
 	wait "$child"
 done
-wait "$child"
-status=$?
-[ "$status" != 0 ] || rm -rf "$images"
+status=$(cat "$exit_status") || exit # not restored, or killed together with its shell
+[ "$status" != 0 ] || rm -rf "$all".* "$exit_status"
 exit "$status"

@@ -8,8 +8,8 @@ one_time() { # NODE
 	ip address add 10.0.0.1/32 dev lo
 	echo "10.0.0.1 $1" >> /etc/hosts
 	groupadd -g "$render_group" gpus
-	useradd -M -u 1000 -G gpus user
-	setcap cap_checkpoint_restore+eip /usr/sbin/criu
+	groupadd -g "$criu_group" criu
+	useradd -M -u 1000 -G gpus,criu user
 }
 
 # A cluster of this machine, whose device cgroups show each job its own GPUs. as_user() has prepared the GPUs' nodes.
@@ -45,8 +45,27 @@ cluster() {
 }
 node_is_idle() { [ "$(sinfo -h -o %T)" = idle ]; }
 
-# submit ARG...: as the user, in the work folder. Prints the number of the job.
-submit() { $user sbatch --parsable --gres=gpu:1 "$@"; }
+# submit ARG...: as the user, in the work folder. Prints the number of the job, which has commands of its own.
+submit() { PATH=$work/bin:${criu_of_user%/*}:$PATH $user sbatch --parsable --gres=gpu:1 "$@"; }
+
+# The command rm of a job kills the run once, if there is a file for that.
+deadly_rm() {
+	mkdir -p bin
+	cat > bin/rm <<-'EOF'
+		#!/bin/bash
+		[ ! -e kill-run ] || { /usr/bin/rm kill-run; kill -KILL 0; }
+		exec /usr/bin/rm "$@"
+	EOF
+	chmod +x bin/rm
+}
+
+# The next run, now.
+start_again() { # JOB
+	scontrol update PartitionName=main State=UP
+	job_is "$1" PENDING || scontrol requeue "$1"
+	in_state "$1" PENDING
+	scontrol update JobId="$1" StartTime=now
+}
 
 job_is() { scontrol -o show job "$1" | grep -q "JobState=$2 "; } # JOB STATE
 in_state() { until_true job_is "$@" || fail "$(scontrol -o show job "$1")"; }
@@ -63,29 +82,32 @@ program_of_job() {
 }
 
 signal_job() { $user scancel --batch --signal=USR1 "$1"; }
-has_failed() { grep -q 'Dumping FAILED' "images-$1.new/dump.log"; }
-has_restored() { grep -q 'Restore finished successfully' "images-$1/restore.log"; }
+has_failed() { grep -q 'Dumping FAILED' "images-$1.0001/dump.log"; }
+has_restored() { grep -qs 'Restore finished successfully' "$1/restore.log"; }
+restored() { until_true has_restored "$1" || fail "not restored: $(cat slurm-*.out) $(errors "$1/restore.log")"; } # IMAGES
 
 # The first dump is refused, and the program runs on. The second one succeeds, and Slurm gives the next run another GPU,
-# which another job had before.
+# which another job had before. This run is killed when its dump is complete and the older images are still there. The
+# next one begins with the dump, and its program crashes. Another one begins there again.
 scenario_slurm_requeue() {
 	local job other shown before any_minor=1
 
 	machine eight
 	as_user
 	cluster
+	deadly_rm
 	other=$(submit --wrap 'exec sleep inf')
 	in_state "$other" RUNNING
 	job=$(submit /opt/vm/lib/slurm-job.sh /opt/vm/bin/gpu_client --log "$work/client.log" --gem-bo)
 	program_of_job
 	signal_job "$job"
 	until_true has_failed "$job" || fail "the dump was not refused: $(cat slurm-*.out)"
-	has_line "images-$job.new/dump.log" 'Error (amdgpu_plugin): .*GEM'
+	has_line "images-$job.0001/dump.log" 'Error (amdgpu_plugin): .*GEM'
 	criu_ends
 	runs
 	verify
 	job_is "$job" RUNNING
-	[ ! -e "images-$job" ] || fail "a refused dump left images"
+	[ ! -e "images-$job.0002" ] || fail "a dump without a signal"
 	lines client.log
 	kill -USR2 "$pid"
 	wait_line client.log "$client dropped" "$lines"
@@ -98,9 +120,8 @@ scenario_slurm_requeue() {
 	scancel "$other"
 	in_state "$other" CANCELLED
 	machine eight # another GPU of it is another machine for the process
-	scontrol update PartitionName=main State=UP
-	scontrol update JobId="$job" StartTime=now
-	until_true has_restored "$job" || fail "not restored: $(cat slurm-*.out) $(errors "images-$job/restore.log")"
+	start_again "$job"
+	restored "images-$job.0002"
 	set -- "$shown"
 	program_of_job
 	[ "$shown" != "$1" ] || fail "the job has the GPU of its first run"
@@ -108,7 +129,26 @@ scenario_slurm_requeue() {
 	runs
 	verify
 	cmp "/proc/$pid/cgroup" "/proc/$(pgrep -x criu)/cgroup" || fail "the program is in $(cat "/proc/$pid/cgroup")"
+	before=$(state "$pid")
+	$user touch kill-run
+	signal_job "$job"
+	gone "$pid"
+	in_state "$job" FAILED
+	[ -e "images-$job.0002" ] || fail "the run was killed too late"
+	start_again "$job"
+	restored "images-$job.0003"
+	program_of_job
+	same_state "$before"
+	verify
+	kill -SEGV "$pid"
+	in_state "$job" FAILED
+	rm "images-$job.0003/restore.log"
+	start_again "$job"
+	restored "images-$job.0003"
+	program_of_job
+	same_state "$before"
+	verify
 	finish
 	in_state "$job" COMPLETED
-	[ ! -e "images-$job" ] || fail "the images are still there"
+	! compgen -G "images-$job*" || fail "the images are still there"
 }
