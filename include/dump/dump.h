@@ -149,7 +149,7 @@ struct dump_session {
 	/* snapshot_stop() and snapshot_take() have succeeded. No rule is broken then. */
 	bool has_stopped;
 	bool has_snapshot;
-	/* The limit of descriptors before it was raised for the dma-bufs of all processes. */
+	/* The limit of descriptors before it was raised. */
 	struct rlimit old_limit;
 	bool limit_raised;
 	struct queue_answers queue_answers;

@@ -28,9 +28,6 @@
 #include "preflight/preflight_process.h"
 #include "preflight/unused_gpus.h"
 
-/* Descriptors that the dump needs besides dma-bufs. */
-#define OTHER_DESCRIPTORS 1024
-
 static int stop_queues(struct dump_session *session)
 {
 	int ret = kfd_check_version(&session->kfd_minor);
@@ -153,12 +150,12 @@ static int ask(struct dumped_process *process, size_t *first_open)
 
 static void raise_limit(struct dump_session *session)
 {
-	uint64_t highest = HOST_LOWEST_FD + OTHER_DESCRIPTORS;
+	uint64_t highest = PAUSE_HIGHEST_FD;
 
 	/* While CHECKPOINT's descriptors are moved, each of them exists twice. */
 	for (size_t i = 0; i < session->num_processes; i++)
 		highest += 2ULL * session->processes[i].state.num_bos;
-	session->limit_raised = !nofile_raise(highest, &session->old_limit);
+	pause_raise_limit(session, highest);
 }
 
 static int ask_all(struct dump_session *session)

@@ -6,8 +6,16 @@
 #ifndef AMDGPU_PLUGIN_PAUSE_PAUSE_H
 #define AMDGPU_PLUGIN_PAUSE_PAUSE_H
 
+#include "criu/host.h"
 #include "dump/dump.h"
 #include "kernel/kfd.h"
+
+/* The highest descriptor that the dump needs besides dma-bufs. */
+#define PAUSE_HIGHEST_FD (HOST_LOWEST_FD + 1024)
+
+/* Raises the limit of open files to allow descriptor @highest, if that is possible. The end of the
+ * dump undoes it. */
+void pause_raise_limit(struct dump_session *session, uint64_t highest);
 
 /* Lists the /dev/kfd files of all tasks, which CRIU has stopped. If CRIU has not named the tasks,
  * lists the tasks, too: those of the tree that has the file @shown (borrowed). Later calls do

@@ -36,6 +36,40 @@ TEST(a_limit_that_cannot_be_raised_is_only_a_warning)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+static void set_limit(rlim_t limit, rlim_t hard_limit)
+{
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ limit, hard_limit }), 0);
+}
+
+/* Sessions and services often have a low soft limit, and CRIU without root does not raise it. */
+TEST(a_low_limit_of_descriptors_is_raised_for_the_dump)
+{
+	struct fake_process *process = make_process();
+	struct rlimit before, after;
+	int fd = open_kfd_of(process);
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	set_limit(256, before.rlim_max);
+	dump_one(fd, 5);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
+	assert_int_equal(after.rlim_cur, 256);
+	set_limit(before.rlim_cur, before.rlim_max);
+	(void)close(fd);
+}
+
+TEST(a_limit_of_descriptors_that_is_too_low_is_named)
+{
+	struct fake_process *process = make_process();
+	struct rlimit before;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	set_limit(512, before.rlim_max);
+	limits_are_fixed = true;
+	assert_dump_fails(process, "raise the hard limit of CRIU's open files");
+	limits_are_fixed = false;
+	set_limit(before.rlim_cur, before.rlim_max);
+}
+
 static struct fake_process *make_process_with_bos(uint64_t number, uint64_t count)
 {
 	struct fake_process *process = make_process();
