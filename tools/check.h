@@ -22,6 +22,8 @@ struct check {
 	bool quiet;
 	/* About the bytes of contents of a dump, or 0 if they are not known. */
 	uint64_t contents;
+	/* About the most of one GPU of a process, which are one file. */
+	uint64_t largest;
 };
 
 /* check.c: whether this machine can dump processes on its GPUs, or the process of the request. */

@@ -116,7 +116,10 @@ static int examine(struct check *check, pid_t pid, struct surveys *surveys)
 
 static void print(struct check *check, const struct survey *survey)
 {
+	uint64_t largest = survey_estimate_largest(survey);
+
 	check->contents += survey_estimate(survey);
+	check->largest = largest > check->largest ? largest : check->largest;
 	if (!check->quiet)
 		print_survey(survey);
 	for (size_t i = 0; i < survey->num_gpus; i++) {

@@ -2,23 +2,64 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "criu/host.h"
 #include "foresee.h"
+#include "image/image.h"
 #include "text.h"
+
+static bool is_full(struct check *check, const struct image_room *room)
+{
+	const char *dir = check->request->dir;
+	char found[16], needed[16];
+
+	if (!room->bytes)
+		check_refuse(check, "images: %s has no room; choose another directory", dir);
+	else if (room->bytes < check->contents)
+		check_refuse(check,
+			     "images: %s has room for %s, and the contents need about %s; choose"
+			     " another directory",
+			     dir, text_size(room->bytes, found),
+			     text_size(check->contents, needed));
+	return room->bytes < check->contents || !room->bytes;
+}
+
+/* CRIU inherits the limit if it is started from here. */
+static bool is_limited(struct check *check, const struct image_room *room)
+{
+	char found[16], needed[16];
+
+	if (room->file_bytes >= check->largest)
+		return false;
+	check_refuse(check,
+		     "images: no file may be larger than %s, and the contents of a GPU need about"
+		     " %s; raise the limit (ulimit -f, LimitFSIZE)",
+		     text_size(room->file_bytes, found), text_size(check->largest, needed));
+	return true;
+}
+
+static void say_room(const struct check *check, const struct image_room *room)
+{
+	const char *dir = check->request->dir;
+	char text[16];
+	const char *size = text_size(room->bytes, text);
+
+	if (room->bytes == UINT64_MAX)
+		check_say_ok(check, "images: %s does not tell how much room it has", dir);
+	else
+		check_say_ok(check, "images: %s has room for %s", dir, size);
+}
 
 void check_room(struct check *check)
 {
 	const char *dir = check->request->dir;
-	struct statvfs room;
-	char text[16];
-	uint64_t bytes;
+	struct image_room room;
+	int ret = image_find_room(&room);
 
-	if (fstatvfs(host_image_dir(), &room) < 0) {
-		check_refuse(check, "images: cannot examine %s: %s", dir, strerror(errno));
+	if (ret < 0) {
+		check_refuse(check, "images: cannot examine %s: %s", dir, strerror(-ret));
 		return;
 	}
 	if (faccessat(host_image_dir(), ".", W_OK, AT_EACCESS) < 0) {
@@ -28,19 +69,6 @@ void check_room(struct check *check)
 	}
 	if (foresee_images(&check->options) < 0)
 		check->refused = true;
-	bytes = (uint64_t)room.f_bavail * room.f_frsize;
-	if (!bytes) {
-		check_refuse(check, "images: %s has no room; choose another directory", dir);
-		return;
-	}
-	if (bytes < check->contents) {
-		char needed[16];
-
-		check_refuse(check,
-			     "images: %s has room for %s, and the contents need about %s; choose"
-			     " another directory",
-			     dir, text_size(bytes, text), text_size(check->contents, needed));
-		return;
-	}
-	check_say_ok(check, "images: %s has room for %s", dir, text_size(bytes, text));
+	if (!is_full(check, &room) && !is_limited(check, &room))
+		say_room(check, &room);
 }

@@ -50,6 +50,8 @@ struct survey {
 int survey_read(pid_t pid, const struct topology *topology, struct survey *ret_survey);
 /* About the bytes of contents that a dump would save. */
 uint64_t survey_estimate(const struct survey *survey);
+/* Those of the GPU that has most. */
+uint64_t survey_estimate_largest(const struct survey *survey);
 void survey_done(struct survey *survey);
 
 #endif

@@ -86,8 +86,17 @@ void image_done(struct state_image *image);
  * a file for 0 bytes sets the descriptor to -1 and looks for no file. */
 int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd);
 int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd);
-/* -ENOSPC: the image directory lacks space for @size bytes of contents. */
-int image_check_room(uint64_t size);
+/* What this process may write to the image directory, in all files and in one. UINT64_MAX: as much
+ * as it likes, or it is not known, as the room of file systems that report no sizes. */
+struct image_room {
+	uint64_t bytes;
+	uint64_t file_bytes;
+};
+/* Without a result, the directory's room counts as not known. Logs nothing. */
+int image_find_room(struct image_room *ret_room);
+/* Logs on error. -ENOSPC: the image directory lacks space for @size bytes of contents. -EFBIG: the
+ * limit of file sizes forbids a pages file for @largest bytes of contents. */
+int image_check_room(uint64_t size, uint64_t largest);
 /* Closes the descriptor of image_create_pages(). An error means that the write failed. */
 int image_close_pages(int id, uint32_t gpu_id, int *fd);
 /* Closes the descriptor of image_open_pages() after all contents were read. -EIO: the stream has

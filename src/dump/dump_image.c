@@ -59,7 +59,7 @@ static int count_mappings(struct dumped_process *process)
  * blocks. */
 static int create_pages(struct dumped_process *process, uint64_t missing_room)
 {
-	uint64_t total = missing_room;
+	uint64_t total = missing_room, largest = 0;
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < process->jobs.num_jobs; i++) {
@@ -67,12 +67,13 @@ static int create_pages(struct dumped_process *process, uint64_t missing_room)
 		uint64_t size = content_size(job->bos, job->num_bos);
 
 		total += size;
+		largest = size > largest ? size : largest;
 		job->streamed = image_is_streamed();
 		ret = dump_image_find_minor(process, job->gpu_id, &job->render_minor);
 		if (!ret)
 			ret = image_create_pages(process->id, job->gpu_id, size, &job->image_fd);
 	}
-	return ret < 0 ? ret : image_check_room(total);
+	return ret < 0 ? ret : image_check_room(total, largest);
 }
 
 /* Some kernels may give the dma-buf of another BO: KFD's client of a GPU uses one GEM handle for

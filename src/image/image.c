@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -468,22 +469,43 @@ int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
 	return 0;
 }
 
-int image_check_room(uint64_t size)
+int image_find_room(struct image_room *ret_room)
 {
+	struct rlimit limit;
 	struct statvfs stat;
-	uint64_t room;
 
-	/* Some file systems report 0 blocks. The plugin does not know where a stream goes. */
-	if (image_is_streamed() || fstatvfs(host_image_dir(), &stat) < 0 || !stat.f_blocks)
+	*ret_room = (struct image_room){ UINT64_MAX, UINT64_MAX };
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		ret_room->file_bytes = limit.rlim_cur;
+	if (fstatvfs(host_image_dir(), &stat) < 0)
+		return -errno;
+	/* Some file systems report 0 blocks. Only root may use the blocks that are reserved. */
+	if (stat.f_blocks)
+		ret_room->bytes =
+			(uint64_t)(geteuid() ? stat.f_bavail : stat.f_bfree) * stat.f_frsize;
+	return 0;
+}
+
+int image_check_room(uint64_t size, uint64_t largest)
+{
+	struct image_room room;
+
+	/* The plugin does not know where a stream goes. */
+	if (image_is_streamed())
 		return 0;
-	/* A dump usually runs as root, so count the blocks that are reserved for root. */
-	room = (uint64_t)stat.f_bfree * stat.f_frsize;
-	if (room >= size)
-		return 0;
-	return log_error(-ENOSPC,
-			 "images: the contents of the BOs need %" PRIu64 " MiB, but only %" PRIu64
-			 " MiB are free",
-			 size >> 20, room >> 20);
+	(void)image_find_room(&room);
+	if (room.bytes < size)
+		return log_error(-ENOSPC,
+				 "images: the contents of the BOs need %" PRIu64
+				 " MiB, but only %" PRIu64 " MiB are free",
+				 size >> 20, room.bytes >> 20);
+	if (room.file_bytes < largest || room.file_bytes - largest < IMAGE_HEADER_SIZE)
+		return log_error(-EFBIG,
+				 "images: the contents of a GPU need a file of %" PRIu64
+				 " MiB, but CRIU may only write files of %" PRIu64
+				 " MiB; raise its limit (ulimit -f, LimitFSIZE)",
+				 largest >> 20, room.file_bytes >> 20);
+	return 0;
 }
 
 int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)

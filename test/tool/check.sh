@@ -183,8 +183,13 @@ checks_room() {
 	local none=$work/none
 
 	mkdir -p "$work/room"
+	printf '%s\n' '#!/bin/sh' "mount -t tmpfs -o size=4k none $work/full && echo > $work/full/all && exec \"\$@\"" > "$work/with-full"
+	chmod +x "$work/with-full"
 	checked one "room" 0 "^ok  images: $work/room has room for .*iB" -L build -D "$work/room"
-	checked one "no room at all" 1 "images: /proc has no room; choose another directory" -L build -D /proc
+	checked one "room that is not known" 0 "^ok  images: /proc does not tell how much room it has" -L build -D /proc
+	mkdir "$work/full"
+	command="unshare -m $work/with-full" checked one "no room at all" 1 \
+		"images: $work/full has no room; choose another directory" -L build -D "$work/full"
 	checked one "no directory" 2 "cannot open directory $none" -L build -D "$none"
 	mkdir -m 0555 "$work/fixed"
 	command="setpriv --bounding-set -dac_override" checked one "no right to write" 1 \
@@ -391,6 +396,9 @@ refusals_of_process() {
 	rm "$kfd/pasid"
 	echo 9223372036854775807 > "$kfd/vram_$((0x07cd))"
 	checked "$work/tree" "no room" 1 "images: $work has room for .*, and the contents need about 8.0 EiB" -D "$work" "$holder"
+	echo 536870912 > "$kfd/vram_$((0x07cd))"
+	command="prlimit --fsize=268435456" checked "$work/tree" "a limit of file sizes" 1 \
+		"images: no file may be larger than 256 MiB, and the contents of a GPU need about 512 MiB; raise the limit (ulimit -f, LimitFSIZE)" -D "$work" "$holder"
 	rm -r "$kfd"
 	checked "$work/tree" "an inherited file" 0 "may be refused: it has the open /dev/kfd of another process" -q "$holder"
 	AMDGPU_SIM_KNOBS="kernel=dkms-6.12" checked "$work/tree" "no BO" 0 "process $holder: may be refused: it cannot be rebuilt by this kernel" -q "$holder"

@@ -35,6 +35,8 @@ $(BUILD)/unit/test_task_image: LIBS += $(addprefix -Wl$(comma)--wrap=,topology_r
 
 $(BUILD)/unit/test_cgroup_room: LIBS += -Wl,--wrap=cgroup_open_own
 
+$(BUILD)/unit/test_image_pages: LIBS += -Wl,--wrap=fstatvfs
+
 $(BUILD)/unit/test_staging: LIBS += -Wl,--wrap=free_memory_find
 
 # The plugin finds CRIU's options by their name.

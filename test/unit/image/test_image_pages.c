@@ -2,6 +2,9 @@
 /* Tests pages files: their creation, their length, and damage. */
 #include "foreign_image.h"
 
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
 #include "image/image.h"
 
 UNIT_TEST(a_new_pages_file_is_empty_and_closed_on_exec)
@@ -23,10 +26,63 @@ UNIT_TEST(a_new_pages_file_is_empty_and_closed_on_exec)
 
 UNIT_TEST(a_full_disk_is_an_error_before_the_dump)
 {
-	assert_int_equal(image_check_room(4096), 0);
+	assert_int_equal(image_check_room(4096, 4096), 0);
 	unit_forget_lines();
-	assert_int_equal(image_check_room(UINT64_MAX / 2), -ENOSPC);
+	assert_int_equal(image_check_room(UINT64_MAX / 2, 4096), -ENOSPC);
 	assert_logged("Error (amdgpu_plugin): ", "MiB are free", strerror(ENOSPC));
+}
+
+/* The sizes of the file system, where they are not those of the machine. */
+static const struct statvfs *sizes;
+
+int __real_fstatvfs(int fd, struct statvfs *stat);
+int __wrap_fstatvfs(int fd, struct statvfs *stat);
+int __wrap_fstatvfs(int fd, struct statvfs *stat)
+{
+	int ret = __real_fstatvfs(fd, stat);
+
+	if (sizes)
+		*stat = *sizes;
+	return ret;
+}
+
+UNIT_TEST(root_has_the_room_that_is_reserved)
+{
+	struct statvfs reserved = { .f_blocks = 100, .f_bfree = 10, .f_frsize = 4096 };
+	struct image_room room;
+
+	sizes = &reserved;
+	assert_int_equal(image_find_room(&room), 0);
+	assert_int_equal(room.bytes, 40960);
+	assert_int_equal(seteuid(1), 0);
+	assert_int_equal(image_find_room(&room), 0);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(room.bytes, 0);
+	sizes = NULL;
+}
+
+UNIT_TEST(a_file_system_without_sizes_is_not_full)
+{
+	struct statvfs unknown = { .f_frsize = 4096 };
+	struct image_room room;
+
+	sizes = &unknown;
+	assert_int_equal(image_find_room(&room), 0);
+	assert_true(room.bytes == UINT64_MAX);
+	assert_int_equal(image_check_room(UINT64_MAX, 4096), 0);
+	sizes = NULL;
+}
+
+UNIT_TEST(a_limit_of_file_sizes_is_an_error_before_the_dump)
+{
+	struct rlimit before;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1 << 20, before.rlim_max }), 0);
+	assert_int_equal(image_check_room(2 << 20, (1 << 20) - IMAGE_HEADER_SIZE), 0);
+	assert_int_equal(image_check_room(2 << 20, 1 << 20), -EFBIG);
+	assert_logged("Error (amdgpu_plugin): ", "ulimit -f", strerror(EFBIG));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
 UNIT_TEST(a_gpu_without_contents_has_a_file_of_length_0)

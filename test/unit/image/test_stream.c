@@ -145,7 +145,7 @@ UNIT_TEST(files_beside_a_stream_are_neither_read_nor_removed)
 	assert_int_equal(image_dir_remove_state(), 0);
 	image_remove_kfd(1);
 	assert_true(unit_exists("amdgpu-kfd-1.img"));
-	assert_int_equal(image_check_room(UINT64_MAX), 0);
+	assert_int_equal(image_check_room(UINT64_MAX, UINT64_MAX), 0);
 	turn_stream();
 	assert_int_equal(image_read_kfd(1, &kfd), -ENOENT);
 	assert_int_equal(image_read_render(1, &node), -ENOENT);
