@@ -17,18 +17,18 @@
 static void print_gpu(const CriuKfd *kfd, const KfdDeviceEntry *gpu)
 {
 	struct bo_sum sum = facts_sum_contents(kfd, gpu->gpu_id);
-	char pci[PCI_SLOT_TEXT], gfx[16], vram[16], contents[16], node[24];
+	char pci[PCI_SLOT_TEXT], gfx[16], vram[16], contents[16], node[24], unique[TEXT_UNIQUE_ID];
 
 	(void)snprintf(node, sizeof(node), "renderD%" PRIu32, gpu->drm_render_minor);
-	printf("  0x%04" PRIx32 "   %-14s %-10s %-8s %10s %12s %8zu\n", gpu->gpu_id,
+	printf("  0x%04" PRIx32 "   %-14s %-10s %-8s %10s %12s %8zu  %s\n", gpu->gpu_id,
 	       text_pci(gpu, pci), node, text_gfx(gpu, gfx), text_size(gpu->vram_size, vram),
-	       text_size(sum.bytes, contents), sum.count);
+	       text_size(sum.bytes, contents), sum.count, text_unique_id(gpu, unique));
 }
 
 static void print_gpus(const CriuKfd *kfd)
 {
-	printf("  %-8s %-14s %-10s %-8s %10s %12s %8s\n", "GPU", "PCI address", "node", "ISA",
-	       "VRAM", "contents", "BOs");
+	printf("  %-8s %-14s %-10s %-8s %10s %12s %8s  %s\n", "GPU", "PCI address", "node", "ISA",
+	       "VRAM", "contents", "BOs", "unique_id");
 	for (size_t i = 0; i < kfd->n_device_entries; i++) {
 		if (kfd->device_entries[i]->gpu_id)
 			print_gpu(kfd, kfd->device_entries[i]);

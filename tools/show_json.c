@@ -74,11 +74,13 @@ static json_object *describe_gpu(const CriuKfd *kfd, const KfdDeviceEntry *gpu)
 {
 	struct bo_sum contents = facts_sum_contents(kfd, gpu->gpu_id);
 	json_object *object = json_object_new_object();
-	char text[24];
+	char text[TEXT_UNIQUE_ID];
 
 	add(object, "gpu_id", gpu_id_of(gpu->gpu_id));
 	if (gpu->has_actual_gpu_id)
 		add(object, "actual_gpu_id", gpu_id_of(gpu->actual_gpu_id));
+	if (gpu->unique_id)
+		add(object, "unique_id", json_object_new_string(text_unique_id(gpu, text)));
 	if (gpu->has_location_id)
 		add(object, "pci", json_object_new_string(text_pci(gpu, text)));
 	if (gpu->has_gfx_target_version)

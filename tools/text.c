@@ -41,6 +41,15 @@ const char *text_pci(const KfdDeviceEntry *gpu, char text[PCI_SLOT_TEXT])
 }
 
 /* gfx_target_version: 90010 is gfx90a, since the stepping is hexadecimal (kfd_device.c). */
+/* As HIP and rocminfo print it. */
+const char *text_unique_id(const KfdDeviceEntry *gpu, char text[TEXT_UNIQUE_ID])
+{
+	if (!gpu->unique_id)
+		return "-";
+	(void)snprintf(text, TEXT_UNIQUE_ID, "GPU-%016" PRIx64, gpu->unique_id);
+	return text;
+}
+
 const char *text_gfx(const KfdDeviceEntry *gpu, char text[16])
 {
 	uint32_t version = gpu->gfx_target_version;

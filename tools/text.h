@@ -21,6 +21,9 @@ const char *text_colour(FILE *stream, const char *escape);
 const char *text_size(uint64_t bytes, char text[16]);
 /* "0000:63:00.0"; "-" if the image does not say. */
 const char *text_pci(const KfdDeviceEntry *gpu, char text[PCI_SLOT_TEXT]);
+/* "GPU-1901ead3a2ecd4a6", a name for device-map; "-" if the image does not say. */
+#define TEXT_UNIQUE_ID 24
+const char *text_unique_id(const KfdDeviceEntry *gpu, char text[TEXT_UNIQUE_ID]);
 /* "gfx90a"; "-" if the image does not say. */
 const char *text_gfx(const KfdDeviceEntry *gpu, char text[16]);
 

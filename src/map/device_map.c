@@ -18,12 +18,12 @@
 
 struct name {
 	bool is_id;
-	bool is_decimal_id;
+	bool is_decimal;
 	bool is_minor;
 	bool is_unique_id;
 	bool is_slot;
 	uint64_t id;
-	/* The decimal gpu_id, too. */
+	/* The decimal gpu_id or unique_id, too. */
 	uint64_t minor;
 	struct pci_slot slot;
 };
@@ -33,14 +33,15 @@ static bool parse_number(const char *text, int base, uint64_t *ret_number)
 	const char *digits = base == 10 ? "0123456789" : "0123456789abcdefABCDEF";
 	size_t length = strspn(text, digits);
 
-	if (!length || length > 16 || text[length])
+	if (!length || text[length])
 		return false;
+	errno = 0;
 	*ret_number = strtoull(text, NULL, base);
-	return true;
+	return !errno;
 }
 
-/* A bare number can be a gpu_id, in hexadecimal or in decimal as sysfs and rocm-smi print it, or a
- * render minor: find_named() tries all of them. */
+/* A bare number can be a gpu_id or a unique_id, in hexadecimal or in decimal as sysfs prints both,
+ * or a render minor: find_named() tries all of them. */
 static bool parse_name(const char *text, struct name *ret_name)
 {
 	struct name name = { 0 };
@@ -57,7 +58,7 @@ static bool parse_name(const char *text, struct name *ret_name)
 		if (!strncmp(text, "0x", 2) || !strncmp(text, "0X", 2))
 			hex = text + 2;
 		else
-			name.is_minor = name.is_decimal_id = parse_number(text, 10, &name.minor);
+			name.is_minor = name.is_decimal = parse_number(text, 10, &name.minor);
 		if (parse_number(hex, 16, &name.id)) {
 			name.is_id = name.id <= UINT16_MAX;
 			name.is_unique_id = !name.is_id;
@@ -69,15 +70,20 @@ static bool parse_name(const char *text, struct name *ret_name)
 
 static bool is_id(const struct name *name, uint32_t gpu_id)
 {
-	return (name->is_id && gpu_id == name->id) ||
-	       (name->is_decimal_id && gpu_id == name->minor);
+	return (name->is_id && gpu_id == name->id) || (name->is_decimal && gpu_id == name->minor);
+}
+
+static bool is_unique_id(const struct name *name, uint64_t unique_id)
+{
+	return unique_id && ((name->is_unique_id && unique_id == name->id) ||
+			     (name->is_decimal && unique_id == name->minor));
 }
 
 static bool is_named(const struct topology_node *gpu, const struct name *name)
 {
 	return is_id(name, gpu->gpu_id) ||
 	       (name->is_minor && gpu->drm_render_minor == name->minor) ||
-	       (name->is_unique_id && gpu->unique_id == name->id && name->id) ||
+	       is_unique_id(name, gpu->unique_id) ||
 	       (name->is_slot && !gpu->location_unknown && gpu->domain == name->slot.domain &&
 		gpu->location_id == name->slot.location);
 }

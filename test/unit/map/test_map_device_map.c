@@ -78,6 +78,7 @@ UNIT_TEST(a_gpu_has_four_kinds_of_names)
 		"07:00.0=0x0101",
 		"GPU-70000000=GPU-0000000070000001",
 		"0x70000000=0x70000001",
+		"1879048192=1879048193",
 		"130=131",
 		"256=257",
 		"0x100 = 0x101",
@@ -112,7 +113,8 @@ UNIT_TEST(a_syntax_error_is_refused_and_quoted)
 	assert_wrong("0x100=1:2:3", "device-map:syntax", "\"1:2:3\"");
 	assert_wrong("0x100=07:00.0.1", "device-map:syntax", "\"07:00.0.1\"");
 	assert_wrong("0x100=07:20.0", "device-map:syntax", "\"07:20.0\"");
-	assert_wrong("0x100=12345678901234567", "device-map:syntax", "\"12345678901234567\"");
+	assert_wrong("0x100=0x12345678901234567", "device-map:syntax", "\"0x12345678901234567\"");
+	assert_wrong("0x100=18446744073709551616", "device-map:syntax", "\"18446744073709551616\"");
 }
 
 UNIT_TEST(an_unknown_gpu_is_refused_with_a_list_of_gpus)
@@ -123,6 +125,7 @@ UNIT_TEST(an_unknown_gpu_is_refused_with_a_list_of_gpus)
 	assert_wrong("0x100=0x1234", "device-map:unknown", "no present GPU \"0x1234\"");
 	assert_wrong("0x1234=0x100", "device-map:unknown", "no saved GPU \"0x1234\"");
 	assert_wrong("0x100=GPU-1", "device-map:unknown", "GPU-1");
+	assert_wrong("0x100=18446744073709551615", "device-map:unknown", "18446744073709551615");
 	assert_wrong("0x100=0001:07:00.0", "device-map:unknown", "0001:07:00.0");
 	make_machine(&machine);
 	options.device_map = (char *)"0x100=renderD128";
