@@ -3,8 +3,9 @@
  * restore would always refuse then. */
 #include "fit.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -181,11 +182,32 @@ static int check_minor(uint32_t minor, int lowest_fd, int *ret_fd)
 	return minor >= RENDER_NODE_MINOR_FIRST && minor <= RENDER_NODE_MINOR_LAST ? 0 : -ENOENT;
 }
 
-static bool has_nodes(const char *tree)
+/* A copy of a topology may lack files. Without its gpu_id, a GPU would count as hidden. */
+static int check_nodes(const char *tree)
 {
-	_cleanup_close_ int dir = fd_open(tree, O_PATH);
+	_cleanup_closedir_ DIR *nodes = NULL;
+	struct dirent *entry;
+	char path[PATH_MAX];
+	int ret = 0;
 
-	return dir >= 0 && !faccessat(dir, "nodes", F_OK, 0);
+	(void)snprintf(path, sizeof(path), "%s/nodes", tree);
+	nodes = opendir(path);
+	if (!nodes && errno == ENOENT)
+		return log_error(-ENOENT, "%s is no topology: it has no nodes", tree);
+	if (!nodes)
+		return log_error(-errno, "cannot read %s", path);
+	while (!ret && (entry = next_entry(nodes, &ret))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/gpu_id", entry->d_name);
+		if (faccessat(dirfd(nodes), path, F_OK, 0) < 0 && errno == ENOENT)
+			return log_error(
+				-ENOENT,
+				"%s is no whole topology: nodes/%s is missing; copy all files"
+				" of its nodes",
+				tree, path);
+	}
+	return ret;
 }
 
 static int mark_used(struct topology *local)
@@ -207,9 +229,7 @@ static int read_machine(const char *tree, struct topology *ret_local)
 		return log_error(ret, "this machine has no KFD driver: %s", TOPOLOGY_SYSFS);
 	if (ret < 0)
 		return log_error(ret, "cannot read %s", tree ? tree : TOPOLOGY_SYSFS);
-	if (tree && !has_nodes(tree))
-		return log_error(-ENOENT, "%s is no topology: it has no nodes", tree);
-	ret = tree ? 0 : mark_used(ret_local);
+	ret = tree ? check_nodes(tree) : mark_used(ret_local);
 	if (ret < 0)
 		return ret;
 	map_note_unreachable(ret_local, tree ? check_minor : render_node_open);

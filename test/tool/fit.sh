@@ -5,6 +5,12 @@
 fits() {
 	expect "fit, no KFD" 2 "this machine has no KFD driver" fit "$work/images"
 	expect "fit, no tree" 2 "cannot read $work/none" fit -t "$work/none" "$work/images"
+	cp -r test/data/machines/eight "$work/copied"
+	: > "$work/copied/nodes/3/gpu_id"
+	expect "fit, a hidden GPU" 1 "but the task can use 7" fit -t "$work/copied" "$work/images"
+	rm "$work/copied/nodes/3/gpu_id"
+	expect "fit, a copy without a gpu_id" 2 "$work/copied is no whole topology: nodes/3/gpu_id is missing; copy all files of its nodes" \
+		fit -t "$work/copied" "$work/images"
 	expect "fit, a directory without nodes" 2 "is no topology: it has no nodes" fit -t "$work" "$work/images"
 	topology one
 	expect "fit, too few GPUs" 1 "the image has 8 GPUs, but the task can use 1" fit -t "$tree" "$work/images"
