@@ -35,7 +35,8 @@ int host_open_directory(const char *path)
 /* O_NONBLOCK: an open() of a pipe must not block. */
 int host_open_images(const char *path)
 {
-	_cleanup_close_ int fd = fd_open(path, O_RDONLY | O_NONBLOCK);
+	const char *file = strcmp(path, "-") ? path : "/dev/stdin";
+	_cleanup_close_ int fd = fd_open(file, O_RDONLY | O_NONBLOCK);
 	struct stat stat;
 
 	if (fd < 0 || fstat(fd, &stat) < 0)
@@ -45,8 +46,11 @@ int host_open_images(const char *path)
 		return 0;
 	}
 	if (!S_ISREG(stat.st_mode))
-		return log_error(-EOPNOTSUPP, "cannot open %s: neither a directory nor an archive",
-				 path);
+		return log_error(
+			-EOPNOTSUPP,
+			"cannot open %s: neither a directory nor a file; an archive is read more"
+			" than once, so save it to a file",
+			path);
 	host_set_streaming();
 	return image_archive_read(path, take_fd(&fd), &archive);
 }

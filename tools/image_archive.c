@@ -41,8 +41,48 @@ struct image_archive {
 	size_t count;
 	/* The directory of the images in the archive, or NULL before the first image. */
 	char *directory;
+	/* An entry that is an archive by its name, or NULL. */
+	char *inner;
 	bool has_state;
 };
+
+#define SHOWN 96
+
+/* Bytes that a terminal can show, without the first slash: the name may have any. */
+static const char *show_path(const char *path, size_t length, char text[static SHOWN])
+{
+	size_t used = 0;
+
+	while (length && (*path == '/' || !strncmp(path, "./", 2))) {
+		path++;
+		length--;
+	}
+	while (length && path[length - 1] == '/')
+		length--;
+	for (; used < length && used < SHOWN - 1; used++)
+		text[used] = (char)(path[used] >= ' ' && path[used] <= '~' ? path[used] : '?');
+	text[used] = '\0';
+	return used ? text : ".";
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+	size_t length = strlen(path), size = strlen(end);
+
+	return length >= size && !strcmp(path + length - size, end);
+}
+
+/* Runtimes put changed files and shared memory beside the images, which tell nothing. */
+static bool is_inner_archive(const struct tar_member *entry)
+{
+	static const char *const ends[] = { ".tar", ".tar.gz", ".tgz", ".tar.zst" };
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		found |= ends_with(entry->path, ends[i]);
+	return found && entry->is_file && !ends_with(entry->path, "/rootfs-diff.tar") &&
+	       !ends_with(entry->path, "/devshm-checkpoint.tar");
+}
 
 /* False: the entry is no image. *@ret_length: of its directory. */
 static bool identify(const struct tar_member *entry, struct member *ret_member, size_t *ret_length)
@@ -63,6 +103,8 @@ static bool identify(const struct tar_member *entry, struct member *ret_member, 
 static int check_directory(struct image_archive *archive, const struct tar_member *entry,
 			   struct member *member, size_t length)
 {
+	char one[SHOWN], other[SHOWN];
+
 	if (member->image.kind == IMAGE_NONE) {
 		member->directory = strndup(entry->path, length);
 		return member->directory ? 0
@@ -76,10 +118,12 @@ static int check_directory(struct image_archive *archive, const struct tar_membe
 	if (strlen(archive->directory) == length &&
 	    !strncmp(archive->directory, entry->path, length))
 		return 0;
-	return log_error(-EOPNOTSUPP,
-			 "archive %s: image %s is in another directory than the images before it;"
-			 " unpack it, and name the directory of one dump",
-			 archive->name, member->name);
+	return log_error(
+		-EOPNOTSUPP,
+		"archive %s: has images of AMD GPUs in %s and in %s; unpack it, and name the"
+		" directory of one dump",
+		archive->name, show_path(archive->directory, strlen(archive->directory), one),
+		show_path(entry->path, length, other));
 }
 
 /* Appends the bytes of an entry to the store. */
@@ -121,6 +165,12 @@ static int take_member(struct tar_member *entry, void *argument)
 	size_t length;
 	int ret;
 
+	if (!archive->inner && is_inner_archive(entry)) {
+		archive->inner = strdup(entry->path);
+		return archive->inner ? 0
+				      : log_error(-ENOMEM, "archive %s: cannot list its images",
+						  archive->name);
+	}
 	if (!identify(entry, &member, &length))
 		return 0;
 	if (!entry->is_file)
@@ -166,13 +216,31 @@ static int compare_names(const void *left, const void *right)
 	return strcmp(((const struct member *)left)->name, ((const struct member *)right)->name);
 }
 
+static int report_inner(const struct image_archive *archive)
+{
+	char text[SHOWN];
+
+	return log_error(-EOPNOTSUPP,
+			 "archive %s: has no images of AMD GPUs, but another archive, %s; unpack"
+			 " it, and name the one inside",
+			 archive->name, show_path(archive->inner, strlen(archive->inner), text));
+}
+
+static int report_no_images(const struct image_archive *archive)
+{
+	if (archive->inner)
+		return report_inner(archive);
+	return log_error(-EOPNOTSUPP,
+			 "archive %s: has no images of AMD GPUs: its job used none, CRIU ran"
+			 " without the plugin, or CRIU wrote them to another directory (images-dir"
+			 " in its configuration)",
+			 archive->name);
+}
+
 static int check_members(struct image_archive *archive)
 {
 	if (!archive->has_state)
-		return log_error(-EOPNOTSUPP,
-				 "archive %s: has no images of AMD GPUs: its job used none, or CRIU"
-				 " ran without the plugin",
-				 archive->name);
+		return report_no_images(archive);
 	drop_other_files(archive);
 	qsort(archive->members, archive->count, sizeof(*archive->members), compare_names);
 	for (size_t i = 1; i < archive->count; i++) {
@@ -217,6 +285,7 @@ void image_archive_free(struct image_archive **archive)
 		free((*archive)->members[i].directory);
 	free((*archive)->members);
 	free((*archive)->directory);
+	free((*archive)->inner);
 	free(*archive);
 	*archive = NULL;
 }

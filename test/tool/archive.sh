@@ -129,7 +129,7 @@ archives_of_pods() {
 		verify "$work/pod.tar"
 	cp "$work/pod/job"/amdgpu-* "$work/pod/z/checkpoint"
 	tar -C "$work/pod" --sort=name -cf "$work/pod.tar" .
-	expect "show, archive of a pod with two jobs" 2 "is in another directory than the images before it; unpack it" show "$work/pod.tar"
+	expect "show, archive of a pod with two jobs" 2 "has images of AMD GPUs in job and in z/checkpoint; unpack it" show "$work/pod.tar"
 	rm -r "$work/pod"
 }
 
@@ -171,11 +171,27 @@ archives_that_are_bad() {
 	: > "$work/no.tar"
 	expect "show, an empty file" 2 "neither a tar" show "$work/no.tar"
 	mkfifo "$work/fifo"
-	expect "show, a pipe" 2 "cannot open $work/fifo: neither a directory nor an archive$" show "$work/fifo"
+	expect "show, a pipe" 2 "cannot open $work/fifo: neither a directory nor a file; .* save it to a file$" show "$work/fifo"
+	expect "show, standard input" 2 "cannot open -: .* save it to a file$" show -
 	tar -C "$work" -cf "$work/no.tar" of-directory
-	expect "verify, archive without images" 2 "has no images of AMD GPUs: its job used none" verify "$work/no.tar"
+	expect "verify, archive without images" 2 "has no images of AMD GPUs: its job used none, .*another directory (images-dir" verify "$work/no.tar"
+	archives_in_archives
 	expect "check, an archive" 2 "cannot open directory" check -D "$work/no.tar"
 	archives_with_traps
+}
+
+# The archive of a pod has one for each container, and other things of a container are archives, too.
+archives_in_archives() {
+	local outer=$work/outer
+
+	mkdir -p "$outer/containers" && cp "$work/job.tar" "$outer/containers/$(printf 'server\033.tar')"
+	tar -C "$outer" -cf "$work/outer.tar" .
+	expect "show, an archive in an archive" 2 "has no images of AMD GPUs, but another archive, containers/server?.tar; unpack it" \
+		show "$work/outer.tar"
+	mv "$outer/containers"/* "$outer/rootfs-diff.tar" && tar -C "$outer" -cf "$work/outer.tar" .
+	expect "show, the changed files of a container" 2 "its job used none, " show "$work/outer.tar"
+	cp -r "$work/images" "$outer/checkpoint" && cp "$work/no.tar" "$outer/a.tar" && tar -C "$outer" --sort=name -cf "$work/outer.tar" .
+	expect "show, an archive beside the images" 0 "process" show "$work/outer.tar"
 }
 
 archives_with_traps() {
@@ -193,7 +209,7 @@ archives_with_traps() {
 	expect "show, a pipe in an archive" 2 "image $state is not a regular file" show "$archive"
 	rm "$work/packed/checkpoint/$state" && cp "$work/packed/other" "$work/packed/checkpoint/$state" && pack "$archive"
 	cp "$work/packed/other" "$work/packed/$state" && tar -C "$work/packed" -rf "$archive" "$state"
-	expect "show, two dumps" 2 "image $state is in another directory than the images before it; unpack it" show "$archive"
+	expect "show, two dumps" 2 "has images of AMD GPUs in checkpoint and in \.; unpack it" show "$archive"
 	pack "$archive" && tar -C "$work/packed" -rf "$archive" "checkpoint/$state"
 	expect "show, an image twice" 2 "has image $state twice" show "$archive"
 }
