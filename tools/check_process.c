@@ -212,6 +212,25 @@ static void warn_of_unused(const struct check *check, const struct surveys *surv
 		unused_gpus_warn(&check->topology, uses);
 }
 
+/* The driver keeps the process until its end, but CRIU shows the plugin files and mappings only. */
+static bool has_gpu_files(const struct survey *survey)
+{
+	bool found = survey->has_kfd || survey->maps_kfd;
+
+	for (size_t i = 0; i < survey->num_gpus; i++)
+		found |= survey->gpus[i].is_open || survey->gpus[i].num_mapped;
+	return found;
+}
+
+static bool is_dumped(const struct surveys *surveys)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < surveys->count; i++)
+		found |= has_gpu_files(&surveys->list[i]);
+	return found;
+}
+
 int check_process(struct check *check, const struct pid_list *tree, bool *ret_has_gpu)
 {
 	_cleanup_(surveys_done) struct surveys surveys = { 0 };
@@ -226,6 +245,14 @@ int check_process(struct check *check, const struct pid_list *tree, bool *ret_ha
 	if (!surveys.count) {
 		check_refuse(check, "process %s and its descendants use no AMD GPU",
 			     check->request->pid);
+		return TOOL_YES;
+	}
+	if (!is_dumped(&surveys)) {
+		check_refuse(
+			check,
+			"process %s and its descendants have closed /dev/kfd: a dump has nothing"
+			" of AMD GPUs to save",
+			check->request->pid);
 		return TOOL_YES;
 	}
 	*ret_has_gpu = true;

@@ -141,14 +141,17 @@ static int read_descriptors(struct survey *survey, const struct topology *topolo
 static int read_mappings(struct survey *survey, const struct topology *topology)
 {
 	_cleanup_free_ struct proc_mapping *mappings = NULL;
+	dev_t kfd = 0;
 	size_t count = 0;
 	int ret = proc_list_mappings(survey->pid, &mappings, &count);
 
+	(void)kfd_read_device(&kfd);
 	for (size_t i = 0; !ret && i < count; i++) {
 		const struct topology_node *node =
 			render_node_find_gpu(topology, mappings[i].device);
 		struct survey_gpu *gpu;
 
+		survey->maps_kfd |= kfd && mappings[i].device == kfd;
 		if (!node)
 			continue;
 		ret = use_gpu(survey, node, &gpu);

@@ -255,6 +255,10 @@ checks_process() {
 	release
 	hold
 	checked "$work/tree" "a process without GPU" 3 "process $holder and its descendants use no AMD GPU" -q "$holder"
+	kfd_process "$work/tree" "$holder"
+	checked "$work/tree" "a process that has closed KFD" 3 "process $holder and its descendants have closed /dev/kfd: a dump has nothing" "$holder"
+	has_not "a process that has closed KFD" "only the dump can tell"
+	rm -r "$kfd"
 	release
 	hold "$work/kfd" "$work/node"
 	kfd_process "$work/tree" "$holder"
