@@ -38,7 +38,8 @@ struct dumped_file {
 	pid_t pid;
 	/* The lowest vpid of the tasks that have it: CRIU opens the file again in that task. */
 	pid_t reopen_vpid;
-	/* The vpid of the process that owns it, or 0 if the plugin has not asked. */
+	/* The vpid of the process that owns it, or 0 if the plugin has not asked, because each task
+	 * has one file only. */
 	pid_t owner_vpid;
 	/* Index of the process that owns the file, or DUMP_NO_PROCESS if it could not be paused. */
 	size_t process;

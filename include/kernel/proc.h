@@ -27,6 +27,9 @@ int proc_own_capabilities(uint64_t *ret_capabilities);
 /* The inode of the pid namespace of this process, or 0 if /proc does not show it. */
 ino_t proc_pid_namespace(void);
 
+/* Whether pids of this process are those of the initial pid namespace. */
+bool proc_in_initial_pid_namespace(void);
+
 /* Whether this process is in another user namespace than the initial one. */
 bool proc_in_user_namespace(void);
 
@@ -34,7 +37,7 @@ bool proc_in_user_namespace(void);
 bool proc_is_missing(pid_t pid);
 
 /* The directory of the driver with a directory for each process that has a KFD process, by its pid
- * (kfd_create_process_sysfs() in kfd_process.c). */
+ * in the initial pid namespace (kfd_create_process_sysfs() in kfd_process.c). */
 #define PROC_KFD "/sys/class/kfd/kfd/proc"
 
 /* The processes that this thread traces. */

@@ -19,7 +19,8 @@
 
 #include "amdgpu_plugin_util.h"
 
-/* PROC_USER_INIT_INO in the kernel's linux/proc_ns.h */
+/* PROC_PID_INIT_INO and PROC_USER_INIT_INO in the kernel's linux/proc_ns.h */
+#define PID_NAMESPACE_INITIAL  0xeffffffc
 #define USER_NAMESPACE_INITIAL 0xeffffffd
 
 /* The kernel has 20 bits for minors. */
@@ -132,6 +133,11 @@ ino_t proc_pid_namespace(void)
 	struct stat namespace;
 
 	return stat("/proc/self/ns/pid", &namespace) < 0 ? 0 : namespace.st_ino;
+}
+
+bool proc_in_initial_pid_namespace(void)
+{
+	return proc_pid_namespace() == PID_NAMESPACE_INITIAL;
 }
 
 bool proc_in_user_namespace(void)

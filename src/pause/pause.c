@@ -16,6 +16,7 @@
 #include "kernel/proc.h"
 #include "pause/dump_guard.h"
 #include "pause/kfd_files.h"
+#include "preflight/preflight.h"
 
 /* The counts of PROCESS_INFO, without arrays. */
 static struct kfd_state counts_of(const struct dumped_process *process)
@@ -133,16 +134,18 @@ static int report_unclear(const struct dumped_process *asked, int ret)
 	return pause_report_refusal(asked, KFD_CHECKPOINT, ret, "tell whether it is paused");
 }
 
-/* The file belongs to no process of the dump. */
-static int undo_pause(const struct dumped_process *asked)
+static int report_undo(const struct dumped_process *asked, int ret)
 {
-	int ret = kfd_unpause(asked->fd);
-
 	return ret < 0 ? log_error(ret,
 				   "%s: cannot unpause the process, so its queues stay stopped;"
 				   " only ending the process helps",
 				   asked->name)
 		       : 0;
+}
+
+static int undo_pause(const struct dumped_process *asked)
+{
+	return report_undo(asked, kfd_unpause(asked->fd));
 }
 
 /* UNPAUSE tells whether the process of @asked's file is paused, but also starts its queues, so the
@@ -166,6 +169,7 @@ static int find_by_unpause(struct dump_session *session, const struct dumped_pro
 	}
 	session->stopped_late |= session->criu_saves;
 	process = find_paused(session, counts.vpid);
+	/* The file belongs to no process of the dump. */
 	if (!process)
 		return undo_pause(asked);
 	log_warn(
@@ -189,6 +193,12 @@ static int find_owner(struct dump_session *session, const struct dumped_file *fi
 	if (*ret_process || !session->num_processes)
 		return 0;
 	return find_by_unpause(session, &asked, ret_process);
+}
+
+/* The process that owns @file has a KFD process for another of its files. */
+static int refuse_context(const struct dump_session *session, const struct dumped_file *file)
+{
+	return preflight_refuse(session, DUMP_HAS_CONTEXTS, "process %d:", file->pid);
 }
 
 static int start_guard(struct dump_session *session)
@@ -302,6 +312,8 @@ static int pause_owner(struct dump_session *session, struct dumped_file *file)
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot record its /dev/kfd", file->pid);
 	ret = pause_guarded(last_process(session));
+	if (!ret && find_paused(session, last_process(session)->vpid) != last_process(session))
+		return refuse_context(session, file);
 	if (!ret)
 		return note_pause(session, file);
 	session->num_processes--;
@@ -344,7 +356,41 @@ static bool is_first_of_task(const struct dump_session *session, size_t index)
 	return true;
 }
 
-/* A further file of a task most often is of the same process. A pause tells, and nothing of the job
+static bool have_several(const struct dump_session *session)
+{
+	for (size_t i = 0; i < session->num_files; i++) {
+		if (!is_first_of_task(session, i))
+			return true;
+	}
+	return false;
+}
+
+/* Another file that the owner of @file has, or NULL if the plugin has asked for none yet. */
+static const struct dumped_file *find_earlier(const struct dump_session *session,
+					      const struct dumped_file *file)
+{
+	for (const struct dumped_file *other = session->files; other < file; other++) {
+		if (other->owner_vpid == file->owner_vpid)
+			return other;
+	}
+	return NULL;
+}
+
+/* Undoes the pause through @file. UNPAUSE through another file of its owner answers -EINVAL if one
+ * of the two has a KFD process of its own (CREATE_PROCESS of Linux 7). */
+static int end_question(const struct dump_session *session, const struct dumped_file *file,
+			const struct dumped_process *asked)
+{
+	const struct dumped_file *other = find_earlier(session, file);
+	int ret = other ? kfd_unpause(other->fd) : -EINVAL;
+
+	if (ret != -EINVAL)
+		return report_undo(asked, ret);
+	ret = undo_pause(asked);
+	return ret < 0 || !other ? ret : refuse_context(session, file);
+}
+
+/* Further files of a task most often are of the same process. A pause tells, and nothing of the job
  * is paused for the dump yet, so the queues may run again. */
 static int ask_owner(struct dump_session *session, struct dumped_file *file)
 {
@@ -358,15 +404,17 @@ static int ask_owner(struct dump_session *session, struct dumped_file *file)
 	if (ret < 0)
 		return report_pause(&asked, ret);
 	file->owner_vpid = counts.vpid;
-	return undo_pause(&asked);
+	return end_question(session, file, &asked);
 }
 
 static int ask_owners(struct dump_session *session)
 {
 	int ret = 0;
 
+	if (!have_several(session))
+		return 0;
 	for (size_t i = 0; !ret && i < session->num_files; i++)
-		ret = is_first_of_task(session, i) ? 0 : ask_owner(session, &session->files[i]);
+		ret = ask_owner(session, &session->files[i]);
 	return ret;
 }
 

@@ -21,6 +21,8 @@
 /* In the process's directory of PROC_KFD: a directory for each further KFD process. */
 #define CONTEXT "context_"
 
+#define PATH_SIZE 96
+
 /* How a process uses one render node. */
 struct node_use {
 	uint32_t minor;
@@ -31,11 +33,19 @@ struct node_use {
 
 struct node_uses {
 	const struct topology *topology;
-	/* The PASID of the process, or 0 if this kernel does not report it. */
+	/* The PASID of the process, or 0 if sysfs does not tell it. */
 	unsigned int pasid;
 	struct node_use *list;
 	size_t count;
 };
+
+/* The path of @name in the directory of process @pid. False: the number may be the pid of another
+ * process there. */
+static bool find_path(pid_t pid, const char *name, char path[static PATH_SIZE])
+{
+	(void)snprintf(path, PATH_SIZE, PROC_KFD "/%d/%s", pid, name);
+	return proc_in_initial_pid_namespace();
+}
 
 static void node_uses_done(struct node_uses *uses)
 {
@@ -61,16 +71,16 @@ static int use_node(struct node_uses *uses, uint32_t number, struct node_use **r
 	return 0;
 }
 
-/* Returns 0 if the kernel does not report it. In Linux 7 each file has a PASID of its own, and
- * sysfs says 0. */
+/* Returns 0 if sysfs does not tell it. In Linux 7 each file has a PASID of its own, and sysfs says
+ * 0. */
 static unsigned int read_process_pasid(pid_t pid)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	unsigned int pasid;
-	char path[96];
+	char path[PATH_SIZE];
 
-	(void)snprintf(path, sizeof(path), PROC_KFD "/%d/pasid", pid);
-	file = stream_open(path);
+	if (find_path(pid, "pasid", path))
+		file = stream_open(path);
 	return file && fscanf(file, "%u", &pasid) == 1 ? pasid : 0;
 }
 
@@ -182,10 +192,11 @@ int kfd_process_walk(pid_t pid, const char *below,
 	_cleanup_closedir_ DIR *stream = NULL;
 	_cleanup_close_ int fd = -1;
 	struct dirent *entry;
-	char path[64];
+	char path[PATH_SIZE];
 	int ret = 0;
 
-	(void)snprintf(path, sizeof(path), PROC_KFD "/%d/%s", pid, below);
+	if (!find_path(pid, below, path))
+		return -ENOENT;
 	fd = fd_open(path, O_RDONLY | O_DIRECTORY);
 	stream = fd < 0 ? NULL : fdopendir(fd);
 	if (!stream)

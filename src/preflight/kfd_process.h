@@ -11,10 +11,10 @@ struct topology;
 
 /* How many GPUs the process has given KFD a VM of. */
 struct kfd_vms {
-	/* By the PASID of the process, if the kernel tells it: a file by which the process has
+	/* By the PASID of the process, if sysfs tells it: a file by which the process has
 	 * given a VM has that PASID. */
 	size_t certain;
-	/* If no file has that PASID, the same number as for a kernel that does not tell. */
+	/* If no file has that PASID, the same number as where sysfs does not tell. */
 	size_t likely;
 };
 
@@ -30,7 +30,8 @@ int kfd_process_count_vms(pid_t pid, const struct topology *topology, struct kfd
 #define KFD_PROCESS_VRAM "vram_"
 
 /* Calls @take for each entry of that directory, or of directory @below in it, until @take fails.
- * -ENOENT: sysfs does not know process @pid, or there is no such directory. */
+ * -ENOENT: sysfs does not know process @pid, there is no such directory, or this process is not in
+ * the initial pid namespace, whose pids name the directories. */
 int kfd_process_walk(pid_t pid, const char *below,
 		     int (*take)(int directory, const char *name, void *argument), void *argument);
 
@@ -45,12 +46,12 @@ struct kfd_sysfs {
 	bool has_contexts;
 };
 
-/* -ENOENT: sysfs does not know process @pid, because it has inherited its /dev/kfd, or is of
- * another pid namespace. */
+/* -ENOENT: sysfs does not know process @pid, because it has inherited its /dev/kfd, or this process
+ * is not in the initial pid namespace. */
 int kfd_process_read_sysfs(pid_t pid, struct kfd_sysfs *ret_sysfs);
 
-/* Whether descriptor @number of process @pid is such a file, of a render node. Where the kernel
- * does not report the PASID of the process, it may be, and the answer is true. */
+/* Whether descriptor @number of process @pid is such a file, of a render node. Where sysfs does not
+ * tell the PASID of the process, it may be, and the answer is true. */
 bool kfd_process_has_vm_in(pid_t pid, int number);
 
 /* Whether process @pid was started with the environment variable @name, and its value is neither

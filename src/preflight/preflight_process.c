@@ -135,7 +135,7 @@ static int check_contexts(const struct dumped_process *process)
 	struct kfd_sysfs sysfs = { 0 };
 	int ret = kfd_process_read_sysfs(process->pid, &sysfs);
 
-	/* A pid namespace of CRIU's hides the directory under another pid. */
+	/* Without the directory, pause_tree() still finds contexts that have an open file. */
 	if (ret < 0 && ret != -ENOENT)
 		return log_error(ret, "process %d: cannot list its KFD contexts", process->pid);
 	return sysfs.has_contexts ? preflight_refuse(process->session, DUMP_HAS_CONTEXTS,

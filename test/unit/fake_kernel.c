@@ -175,6 +175,14 @@ FILE *fopen(const char *path, const char *mode)
 	return fd < 0 ? NULL : fdopen(fd, mode[0] == 'w' ? "w" : "r");
 }
 
+bool __wrap_proc_in_initial_pid_namespace(void);
+
+/* Tests may run in any pid namespace. */
+bool __wrap_proc_in_initial_pid_namespace(void)
+{
+	return !kernel.in_pid_namespace;
+}
+
 int fstat(int fd, struct stat *stat)
 {
 	int number;

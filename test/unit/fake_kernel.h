@@ -5,8 +5,8 @@
  * other sizes, and one operation that fails with a chosen errno. It also counts the operations of
  * each process. It has no GPU; fake_gpu.h adds a copy engine.
  *
- * In programs that are linked with it, its functions replace open(), fstat(), ioctl(), kill(), mmap()
- * and readdir() of the C library. */
+ * In programs that are linked with it, its functions replace open(), fstat(), ioctl(), kill(),
+ * mmap() and readdir() of the C library. */
 #ifndef TEST_UNIT_FAKE_KERNEL_H
 #define TEST_UNIT_FAKE_KERNEL_H
 

@@ -23,7 +23,7 @@ $(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
 		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
 
 $(FAKED): $(FAKES)
-$(FAKED): PARTS := $(FAKES) $(WRAP_ENGINE)
+$(FAKED): PARTS := $(FAKES) $(WRAP_ENGINE) -Wl,--wrap=proc_in_initial_pid_namespace
 
 $(BUILD)/unit/test_util: LIBS += -Wl,--wrap=realloc -Wl,--wrap=open -Wl,--wrap=openat
 

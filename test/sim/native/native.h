@@ -83,7 +83,7 @@ struct native_bo {
 	struct native_bo *shown, *next_shown; /* buffers of other devices that show its memory */
 	bool exported, writable;              /* as a dma-buf */
 	/* native_cuda.c: memory of a CUDA device, or memory that is registered with it */
-	u64 device_memory;                     /* 0: none */
+	u64 device_memory; /* 0: none */
 	bool registered;
 	struct native_descriptors descriptors; /* native_holders.c, under its lock */
 };
@@ -163,7 +163,8 @@ struct native {
 	u32 resuming; /* threads that put queues back; atomic */
 	struct sim_wait resumed;
 	pid_t own_pid; /* of this process in a pid name space of its own; 0: there is none */
-	int own_files; /* CRIU's descriptors begin here, those below are its task's; or 0 */
+	bool in_pid_namespace; /* sysfs has other pids than this process and those that it plays */
+	int own_files;         /* CRIU's descriptors begin here, those below are its task's; or 0 */
 	struct native_other others[NATIVE_TASKS - 1];
 	u32 num_others;
 	bool traced, others_traced;

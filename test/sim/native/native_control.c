@@ -136,6 +136,12 @@ static int write_own_pid(struct native *native, const char *line)
 	return 0;
 }
 
+static int write_pid_namespace(struct native *native, const char *line)
+{
+	native->in_pid_namespace = atoi(line);
+	return 0;
+}
+
 static int trace_other(struct native *native, pid_t pid)
 {
 	u32 i;
@@ -305,6 +311,7 @@ static const struct text_file text_files[] = {
 	{ "kernel", NULL, write_kernel },
 	{ "own_files", NULL, write_own_files },
 	{ "own_pid", NULL, write_own_pid },
+	{ "pid_namespace", NULL, write_pid_namespace },
 	{ "traced", NULL, write_traced },
 	{ "task", NULL, write_task },
 	{ "kfd_bos", print_kfd_bos, NULL },

@@ -76,6 +76,14 @@ static void show_mapped(struct native *native, const char *range, struct stat *s
 	}
 }
 
+/* PROC_PID_INIT_INO in the kernel's linux/proc_ns.h. Tests may run in any namespace. */
+static void show_pid_namespace(const struct native *native, struct stat *stat)
+{
+	const ino_t initial = 0xeffffffc;
+
+	stat->st_ino = native->in_pid_namespace ? initial - 1 : initial;
+}
+
 void native_stat_of_path(const char *path, struct stat *stat)
 {
 	static const char map_files[] = "/map_files/";
@@ -90,6 +98,8 @@ void native_stat_of_path(const char *path, struct stat *stat)
 		make_device(stat, native->kfd_major, 0);
 	else if (sscanf(path, NODE_FORMAT, &device_minor, &length) == 1 && !path[length])
 		make_device(stat, NATIVE_DRM_MAJOR, device_minor);
+	else if (strcmp(path, "/proc/self/ns/pid") == 0)
+		show_pid_namespace(native, stat);
 	else if (strncmp(path, "/proc/", 6) == 0 && (range = strstr(path, map_files)))
 		show_mapped(native, range + strlen(map_files), stat);
 }

@@ -2,7 +2,8 @@
 /* /sys/class/kfd/kfd/proc: the KFD processes that this process sees, which are itself, the
  * processes that it plays, and its children. A look-up of a path there writes the directory anew,
  * or that of the process in the path, so the files say what was so at that moment (kfd_process.c,
- * Linux 6.12 and 7.3: kfd_create_process_sysfs(), kfd_procfs_show(), kfd_procfs_queue_show()). */
+ * Linux 6.12 and 7.3: kfd_create_process_sysfs(), kfd_procfs_show(), kfd_procfs_queue_show()).
+ * Directories have the pids of the initial pid namespace. */
 #include <dirent.h>
 #include <ftw.h>
 #include <signal.h>
@@ -17,6 +18,8 @@
 #define NAME_SIZE  64
 #define LEVELS     16
 #define NO_PROCESS (-1)
+/* How far pids of the initial pid namespace are above those of another one. */
+#define PIDS_ABOVE 100000
 
 /* Of the process @owner, which makes it when it first needs it. */
 static char directory[PATH_MAX / 2];
@@ -175,9 +178,15 @@ static void write_process(char *path, struct native_process *process)
 	}
 }
 
+static pid_t initial_pid(const struct native *native, pid_t pid)
+{
+	return native->in_pid_namespace ? pid + PIDS_ABOVE : pid;
+}
+
+/* In the initial pid namespace. */
 static pid_t pid_of_task(const struct native *native, u32 task)
 {
-	return task ? native->others[task - 1].pid : native->mm.pid;
+	return initial_pid(native, task ? native->others[task - 1].pid : native->mm.pid);
 }
 
 /* The process of @task with its contexts. */
@@ -234,7 +243,7 @@ static void write_children(const struct native *native, char *path)
 
 		if (pid == NO_PROCESS)
 			continue;
-		enter(path, "%d", pid);
+		enter(path, "%d", initial_pid(native, pid));
 		leave_to(path, length);
 	}
 	if (sockets)

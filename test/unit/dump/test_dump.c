@@ -165,9 +165,9 @@ TEST(more_files_of_a_process_cost_no_checkpoint)
 	assert_int_equal(process->paused, 1);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
-	/* Before the pause of the dump, a pause of each further file told its process. */
-	assert_int_equal(process->calls[KFD_PROCESS_INFO], 3);
-	assert_int_equal(process->calls[KFD_UNPAUSE], 3);
+	/* Before the pause of the dump, a pause of each file told its process. */
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 4);
+	assert_int_equal(process->calls[KFD_UNPAUSE], 4);
 	assert_int_equal(process->calls[KFD_CHECKPOINT], 1);
 	assert_int_equal(image_read_kfd(6, &kfd), 0);
 	assert_int_equal(kfd->num_of_gpus, 0);

@@ -143,6 +143,39 @@ TEST(more_files_and_inherited_ones_pause_no_process_twice)
 	leave_tree(&parent);
 }
 
+/* The contexts have the same counts, so only their pauses tell them apart. */
+TEST(further_kfd_contexts_are_refused)
+{
+	struct member member, child = { 0 };
+	int of_context;
+
+	join_tree(&member, make_process(), 2);
+	of_context = open_kfd_of(make_process());
+	/* The second file of the task, or the file of another task, has a context of its own. */
+	for (size_t inherited = 0; inherited < 2; inherited++) {
+		struct fake_process *context = &kernel.processes[1];
+
+		leave_tree(&member);
+		member = (struct member){ .process = member.process, .num_fds = 2 - inherited };
+		member.fds[0] = open_kfd_of(member.process);
+		member.fds[1] = inherited ? -1 : dup(of_context);
+		member.pid = start_task(member.fds, member.num_fds);
+		if (inherited)
+			child.pid = start_task(&of_context, 1);
+		member.process->pid = context->pid = member.pid;
+		unit_forget_lines();
+		start_dump();
+		assert_fails(dump_file(member.fds[0], 5));
+		assert_int_equal(unit_count_lines("has several KFD contexts"), 1);
+		end_dump(-1);
+		assert_int_equal(member.process->paused + context->paused, 0);
+	}
+	assert_int_equal(kernel.wrong_calls, 0);
+	leave_tree(&child);
+	leave_tree(&member);
+	(void)close(of_context);
+}
+
 /* A process that sees no GPU cannot be paused. The dump goes on until CRIU shows its file. */
 TEST(a_process_that_cannot_be_paused_early_waits_for_its_turn)
 {

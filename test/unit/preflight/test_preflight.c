@@ -243,6 +243,20 @@ TEST(a_file_with_another_pasid_gives_no_vm)
 	assert_int_equal(process->calls[KFD_CHECKPOINT], 0);
 }
 
+/* Sysfs has a process with the same number, whose files are others. */
+TEST(a_process_of_the_initial_pid_namespace_is_not_taken_for_one_of_another)
+{
+	const struct fake_process *process = make_process();
+	_cleanup_close_ int fd = open_kfd_of(process);
+
+	kernel.num_open_renders = 2;
+	make_files(32771, 32771, 32770);
+	assert_int_equal(mkdir(unit_path("process/context_0"), 0700), 0);
+	kernel.in_pid_namespace = true;
+	dump_one(fd, 5);
+	assert_int_equal(rmdir(unit_path("process/context_0")), 0);
+}
+
 /* KFD before Linux 6.5. Sysfs tells the two GPUs of the process if @pasid is not 0. */
 static struct fake_process *make_process_of_an_old_kernel(unsigned int pasid)
 {

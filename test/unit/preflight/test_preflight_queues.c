@@ -143,7 +143,7 @@ TEST(the_kernel_is_asked_once_and_with_one_queue)
 
 	fake_kernel_share();
 	process->queues[process->num_queues++] = (struct fake_queue){ GPU_B, SDMA, 4, 0, 512 };
-	other = add_process(tracee);
+	other = move_to_other_task(add_process(tracee));
 	add_device(other, GPU_B, GPU_B);
 	other->num_objects = 1;
 	other->queues[other->num_queues++] = (struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD };
