@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* How much may still be used of what @controller limits, such as "memory": the least that this
- * process's cgroup and those above it leave in the hierarchy of version 2. UINT64_MAX: no limit is
- * visible. */
+ * process's cgroups of both versions and those above them leave. UINT64_MAX: no limit is visible.
+ */
 uint64_t cgroup_room_find(const char *controller);
 /* Whether there is room for threads of the plugin beside all threads that the job may start. A
  * thread counts until the kernel has freed it, which may be after pthread_join(). */

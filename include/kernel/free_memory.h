@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* In bytes: MemAvailable of the machine, and no more than the limits of its cgroups of version 2
- * leave. -EIO: the kernel does not say. */
+/* In bytes: MemAvailable of the machine, and no more than the limits of its cgroups leave. -EIO:
+ * the kernel does not say. */
 int free_memory_find(uint64_t *ret_bytes);
 
 #endif

@@ -193,7 +193,7 @@ static int load_and_attach(const uint32_t *minors, size_t count, const char name
 			   const char **ret_cause)
 {
 	_cleanup_close_ int cgroup = -1, program = -1;
-	int ret = cgroup_open_own(&cgroup);
+	int ret = cgroup_open_own(NULL, &cgroup);
 
 	*ret_cause = "the task does not see its cgroup (cgroup v2)";
 	if (ret < 0)

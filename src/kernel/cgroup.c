@@ -10,30 +10,72 @@
 
 #include "amdgpu_plugin_util.h"
 
-/* The path of this process in the hierarchy of cgroup v2, whose line begins with "0::". It begins
- * at the root of its cgroup namespace. */
-static int read_own_path(char *path, size_t size)
+/* Whether the list, with commas, has @item. */
+static bool has_item(const char *list, const char *item)
+{
+	const size_t length = strlen(item);
+
+	for (; list; list = strchr(list, ',')) {
+		list += *list == ',';
+		if (!strncmp(list, item, length) && strchr(",\n", list[length]))
+			return true;
+	}
+	return false;
+}
+
+/* The path in a line of /proc/self/cgroup: "number:controllers:path", or NULL if the line is of
+ * another hierarchy than that of @controller. Version 2 has no controllers there. */
+static const char *parse_cgroup(char *line, const char *controller)
+{
+	const char *controllers;
+
+	(void)strsep(&line, ":");
+	controllers = strsep(&line, ":");
+	if (!line || line[0] != '/' ||
+	    (controller ? !has_item(controllers, controller) : *controllers))
+		return NULL;
+	return line;
+}
+
+/* The path of this process in a hierarchy. It begins at the root of its cgroup namespace. */
+static int read_own_path(const char *controller, char path[static PATH_MAX])
 {
 	_cleanup_fclose_ FILE *file = stream_open("/proc/self/cgroup");
+	_cleanup_free_ char *line = NULL;
+	size_t room = 0;
 
 	if (!file)
 		return -errno;
-	while (fgets(path, (int)size, file)) {
-		if (strncmp(path, "0::/", 4))
+	while (getline(&line, &room, file) >= 0) {
+		const char *found = parse_cgroup(line, controller);
+
+		if (!found)
 			continue;
-		path[strcspn(path, "\n")] = '\0';
-		memmove(path, path + 3, strlen(path + 3) + 1);
+		(void)snprintf(path, PATH_MAX, "%.*s", (int)strcspn(found, "\n"), found);
 		return 0;
 	}
 	return -ENOENT;
 }
 
+/* Whether a line of mountinfo is of the hierarchy. Options of version 1 end with controllers. */
+static bool is_of_hierarchy(const char *line, const char *controller)
+{
+	const char *type = strstr(line, " - ");
+	const char *options = type ? strrchr(type, ' ') + 1 : NULL;
+
+	if (!type)
+		return false;
+	if (!controller)
+		return !strncmp(type, " - cgroup2 ", strlen(" - cgroup2 "));
+	return !strncmp(type, " - cgroup ", strlen(" - cgroup ")) && has_item(options, controller);
+}
+
 /* Parses a line of mountinfo: "id parent device root point options ... - type source options". */
-static bool parse_mount(char *line, char **ret_root, char **ret_point)
+static bool parse_mount(char *line, const char *controller, char **ret_root, char **ret_point)
 {
 	char *fields[5], *rest = line;
 
-	if (!strstr(line, " - cgroup2 "))
+	if (!is_of_hierarchy(line, controller))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		fields[i] = strsep(&rest, " ");
@@ -58,14 +100,14 @@ static int open_below(const char *path, const char *root, const char *point)
 	return fd_open(name, O_RDONLY | O_DIRECTORY);
 }
 
-int cgroup_open_own(int *ret_fd)
+int cgroup_open_own(const char *controller, int *ret_fd)
 {
 	_cleanup_fclose_ FILE *mounts = NULL;
 	_cleanup_free_ char *line = NULL;
 	char path[PATH_MAX];
 	size_t room = 0;
 	int fd = -ENOENT;
-	int ret = read_own_path(path, sizeof(path));
+	int ret = read_own_path(controller, path);
 
 	if (ret < 0)
 		return ret;
@@ -75,7 +117,7 @@ int cgroup_open_own(int *ret_fd)
 	while (fd < 0 && getline(&line, &room, mounts) >= 0) {
 		char *root, *point;
 
-		if (parse_mount(line, &root, &point))
+		if (parse_mount(line, controller, &root, &point))
 			fd = open_below(path, root, point);
 	}
 	if (fd < 0)

@@ -33,8 +33,6 @@ $(BUILD)/unit/test_resume_killed: LIBS += -Wl,--wrap=kfd_resume -Wl,--wrap=ptrac
 
 $(BUILD)/unit/test_task_image: LIBS += $(addprefix -Wl$(comma)--wrap=,topology_read node_can_make_render node_make_render render_node_open)
 
-$(BUILD)/unit/test_cgroup_room: LIBS += -Wl,--wrap=cgroup_open_own
-
 $(BUILD)/unit/test_image_pages: LIBS += -Wl,--wrap=fstatvfs
 
 $(BUILD)/unit/test_staging: LIBS += -Wl,--wrap=free_memory_find
