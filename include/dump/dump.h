@@ -234,7 +234,7 @@ static inline const struct dumped_gpu *dump_find_gpu(const struct dumped_process
 	return NULL;
 }
 
-/* Notes a task of the dump, by its pid here. -ENOMEM after a line. */
+/* Notes a task of the dump, by its pid here, which CRIU may name again. -ENOMEM after a line. */
 int dump_add_task(struct dump_session *session, pid_t pid);
 /* All tasks are stopped, and CRIU has saved nothing of them: lists their /dev/kfd files, stops the
  * queues of their processes, and takes the snapshot. Without files of GPUs does nothing. CRIU 4.0

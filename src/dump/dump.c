@@ -81,7 +81,7 @@ static int save_process(struct dumped_process *process)
 
 int dump_add_task(struct dump_session *session, pid_t pid)
 {
-	int ret = pid_list_add(&session->tasks, pid);
+	int ret = pid_list_has(&session->tasks, pid) ? 0 : pid_list_add(&session->tasks, pid);
 
 	if (!ret)
 		return 0;

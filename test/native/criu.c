@@ -289,6 +289,9 @@ static int dump_all(struct criu *criu, const struct task *tasks, size_t num_task
 {
 	int ret = call_for_all(criu, HOOK_PAUSE_DEVICES, tasks, num_tasks);
 
+	/* CRIU 4.0 to 4.2 call it before each try to seize a task. */
+	if (!ret && criu->hooks <= HOOK_DUMP_DEVICES_LATE)
+		ret = call_for_all(criu, HOOK_PAUSE_DEVICES, tasks, num_tasks);
 	if (!ret)
 		ret = checkpoint_devices(criu, tasks, num_tasks);
 	for (size_t i = 0; !ret && i < num_tasks; i++) {

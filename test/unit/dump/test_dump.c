@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The dump of KFD processes, from the hooks down to the calls of the kernel: which processes are
  * paused, for how long, and the contents of the images. */
+#include "dump/dump.h"
 #include "dump_task.h"
 
 #include "wire.h"
@@ -150,6 +151,18 @@ TEST(every_gpu_has_a_pages_file_also_without_contents)
 	assert_int_equal(size, 8);
 	assert_memory_equal(bytes, "\0\0\0\0\0\0\0", 8);
 	assert_true(unit_exists("amdgpu-pages-5-dfd4.img"));
+}
+
+/* CRIU 4.0 to 4.2 call PAUSE_DEVICES before each try to seize a task. */
+TEST(a_task_that_criu_names_twice_is_listed_once)
+{
+	struct dump_session session = { 0 };
+
+	assert_int_equal(dump_add_task(&session, 42), 0);
+	assert_int_equal(dump_add_task(&session, 43), 0);
+	assert_int_equal(dump_add_task(&session, 42), 0);
+	assert_int_equal(session.tasks.count, 2);
+	pid_list_done(&session.tasks);
 }
 
 TEST(more_files_of_a_process_cost_no_checkpoint)
