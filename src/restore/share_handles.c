@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "image/image_priv.h"
 #include "kernel/kfd.h"
@@ -14,13 +15,10 @@
 #include "memory/gpu_files.h"
 #include "memory/objects.h"
 
-/* The waits are counted, because CRIU may change the task's clock. The driver logs a line for each
- * question. */
-#define POLL_NS      100000000L
-#define POLLS_MAX    100
+/* The driver logs a line for each question, so waits get longer. They are counted, because CRIU may
+ * change the task's clock. */
 #define WAIT_SECONDS 10
-
-_Static_assert(POLL_NS *POLLS_MAX == WAIT_SECONDS * 1000000000L, "one limit");
+static const long waits_ms[] = { 100, 200, 400, 1000, 2000, 2000, 2000, 2300 };
 
 struct waiter {
 	struct restore_session *session;
@@ -28,7 +26,7 @@ struct waiter {
 	/* A GPU of the task. */
 	uint32_t gpu_id;
 	/* Waits so far, for all handles. */
-	unsigned int polls;
+	size_t waits;
 };
 
 static int give_up(const struct restore_session *session, const KfdBoEntry *bo)
@@ -51,6 +49,17 @@ static int give_up(const struct restore_session *session, const KfdBoEntry *bo)
 	return 0;
 }
 
+static void wait_once(struct waiter *waiter)
+{
+	const long ms = waits_ms[waiter->waits];
+
+	if (!waiter->waits++)
+		log_info("kfd %d: waiting up to %d s for processes that have ended, because share"
+			 " handles are in use",
+			 waiter->session->task.kfd_id, WAIT_SECONDS);
+	(void)nanosleep(&(const struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
 /* Whether the restored BO keeps its handle or gets a new one. A task that shares the BO may have
  * run RESTORE, so that the handle is in use. It has decided before. */
 static int decide(struct waiter *waiter, const KfdBoEntry *bo, const uint32_t *handle,
@@ -64,17 +73,13 @@ static int decide(struct waiter *waiter, const KfdBoEntry *bo, const uint32_t *h
 		*ret_name = objects_name(session->objects, object, NAME_OPEN);
 		if (*ret_name != NAME_OPEN)
 			return 0;
-		if (waiter->polls == POLLS_MAX) {
+		if (waiter->waits == ARRAY_SIZE(waits_ms)) {
 			ret = give_up(session, bo);
 			*ret_name = objects_name(session->objects, object,
 						 ret < 0 ? NAME_OPEN : NAME_FRESH);
 			return ret;
 		}
-		if (!waiter->polls++)
-			log_info("kfd %d: waiting up to %d s for processes that have ended, because"
-				 " share handles are in use",
-				 session->task.kfd_id, WAIT_SECONDS);
-		(void)nanosleep(&(const struct timespec){ .tv_nsec = POLL_NS }, NULL);
+		wait_once(waiter);
 		ret = kfd_memory_has_share_handle(waiter->fd, waiter->gpu_id, handle);
 	}
 	if (ret < 0)
