@@ -354,7 +354,14 @@ static int check_orphans(const struct dumped_process *process)
 	return ret;
 }
 
-static void warn_of_holders(const struct dumped_process *process)
+/* RESTORE would join the BO to that of the process outside, so no restore runs beside that process.
+ * A holder may also be something else than an importer, so this can be forced. */
+static bool needs_end_of_holder(const struct shared_bo *bo)
+{
+	return bo->has_external_holder && kfd_priv_has_share_handle(&bo->ipc) && host_ends_tasks();
+}
+
+static int check_holders(const struct dumped_process *process)
 {
 	const struct shared_bo *first = NULL;
 	uint32_t count = 0;
@@ -364,6 +371,9 @@ static void warn_of_holders(const struct dumped_process *process)
 
 		if (!bo || !bo->has_external_holder || bo->problem)
 			continue;
+		if (needs_end_of_holder(bo))
+			return refuse(process, bo, DUMP_BO_HELD,
+				      "its dma-buf has more holders than the dump knows");
 		first = first ? first : bo;
 		count++;
 	}
@@ -375,6 +385,7 @@ static void warn_of_holders(const struct dumped_process *process)
 			 " share it together",
 			 process->name, first->index, first->size,
 			 process->state.bos[first->index].addr, count - 1);
+	return 0;
 }
 
 int shared_bos_check(const struct dumped_process *process)
@@ -385,10 +396,9 @@ int shared_bos_check(const struct dumped_process *process)
 	if (!ret && problem)
 		ret = refuse(process, problem, problem->outside ? DUMP_BO_OUTSIDE : DUMP_BO_SHARED,
 			     problem->problem);
-	if (ret < 0)
-		return ret;
-	warn_of_holders(process);
-	return check_orphans(process);
+	if (!ret)
+		ret = check_holders(process);
+	return ret < 0 ? ret : check_orphans(process);
 }
 
 /* Otherwise RESTORE would join the BO to others with its share handle. */

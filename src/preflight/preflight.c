@@ -207,6 +207,10 @@ static const struct rule {
 	     "is imported from a process outside the dump, and each process would get a copy of its own",
 	     "dump all processes that share it together; if the process that made it has freed it, turn sharing off (NCCL_P2P_DISABLE=1 and similar, with CRIU 4.0 or newer and --ghost-limit 64M)",
 	     true),
+	RULE(DUMP_BO_HELD, PREFLIGHT_BO,
+	     "is shared by a handle with a process outside the dump, and CRIU would kill the job, whose restore would fail as long as that process lives",
+	     "dump all processes that share it together, or let the job run on (--leave-running)",
+	     true),
 
 	RULE(DUMP_HAS_DMABUF, PREFLIGHT_FILE,
 	     "is a dma-buf of an AMD GPU, and not that of a BO of KFD in the dump",
