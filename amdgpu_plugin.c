@@ -44,10 +44,9 @@ static int init(int stage)
 	if (ret < 0 || stage == STAGE_PRE_DUMP)
 		return ret;
 	if (stage == STAGE_DUMP) {
-		ret = behind_prepare(&session.dump);
-		if (ret < 0)
-			options_done(&session.options);
-		return ret;
+		if (!host_names_tasks())
+			behind_prepare(&session.dump, 0);
+		return 0;
 	}
 	session.restore.needed = host_inventory_take(PLUGIN_NAME);
 	ret = restore_init(&session.restore);
@@ -124,6 +123,8 @@ static int pause_devices(int pid)
 {
 	int ret = dump_add_task(&session.dump, pid);
 
+	if (session.stage == STAGE_DUMP)
+		behind_prepare(&session.dump, pid);
 	/* The plugin does not pause by pid, so CRIU asks the next plugin, too. */
 	return ret < 0 ? ret : -ENOTSUP;
 }

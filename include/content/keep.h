@@ -2,7 +2,8 @@
 /* Host memory in which the contents of a dump wait to be written. With it, the copy engine need not
  * wait for storage: queues may start as soon as all contents are copied.
  *
- *      keep_new()       allocates, makes present and registers with the GPUs; nothing is stopped yet
+ *      keep_new()       allocates, makes present and registers with a GPU each part; no queue is
+ *                       stopped yet
  *      content_start_save()   a range is copied to a part of the memory. If all parts are in use, the
  *                             copy waits until a thread of the keep has written one.
  *      content_await_copies() all is copied
@@ -20,10 +21,16 @@
 
 struct keep;
 
-/* Takes at most @bytes, for the GPUs @minors: no more than they hold in all jobs, and less if there
- * is not so much memory or if a GPU registers no more. GPUs that cannot be opened are left out.
- * -ENOMEM: not even one part is to be had. -ENODEV: there is no GPU. */
-int keep_new(uint64_t bytes, const uint32_t *minors, size_t num_minors, struct keep **ret_keep);
+/* The memory of a GPU. */
+struct keep_share {
+	uint32_t minor;
+	uint64_t bytes;
+};
+
+/* Takes memory for the GPUs of @shares. Takes less if the system has less than @floor bytes free
+ * meanwhile, or if a GPU registers no more. GPUs that cannot be opened are left out. -ENOMEM: not
+ * even one part is to be had. -ENODEV: there is no GPU. */
+int keep_new(const struct keep_share *shares, size_t count, uint64_t floor, struct keep **ret_keep);
 uint64_t keep_size(const struct keep *keep);
 /* The system or a GPU refused a part of the memory. */
 bool keep_is_short(const struct keep *keep);

@@ -89,6 +89,8 @@ int host_unused_fd(pid_t pid);
 /* Whether CRIU's main process calls POST_FORKING. Such a CRIU has its descriptor store ready when
  * it loads the plugin. */
 bool host_calls_post_forking(void);
+/* Whether CRIU names the tasks of a dump before it stops them (PAUSE_DEVICES). */
+bool host_names_tasks(void);
 /* Whether CRIU calls DUMP_FINISH, and fails the dump if the plugin does. */
 bool host_calls_dump_finish(void);
 /* CRIU's descriptor store, which its main process and the restored tasks share. The first stores a

@@ -2,7 +2,7 @@
 /* Contents that are written behind: with the option dump-memory, while the job runs again.
  *
  *      CRIU                                     the plugin
- *      init                           ----->    takes memory, and registers it with the GPUs
+ *      PAUSE_DEVICES, the first task  ----->    takes memory, and registers it with the job's GPUs
  *      stops the tasks
  *      CHECKPOINT_DEVICES             ----->    stops queues, checks
  *      DUMP_EXT_FILE, a process       ----->    starts to copy to the memory
@@ -20,9 +20,11 @@
 
 #include "dump/dump.h"
 
-/* When CRIU loads the plugin: takes the memory that the option dump-memory names, if it is of use.
- * -EINVAL and -ERANGE after a line: that is no size. Does without the memory on other errors. */
-int behind_prepare(struct dump_session *session);
+/* Before CRIU stops the first task, which is @top, the root of the tree: takes the memory that the
+ * option dump-memory names for the GPUs of the tree, if it is of use. Does without the memory on
+ * errors. CRIU before 4.0 does not name its tasks; there @top is 0, for all GPUs of the machine.
+ * Later calls do nothing. */
+void behind_prepare(struct dump_session *session, pid_t top);
 /* After dump_release(): whether contents are still to be written. If so, the session has nothing of
  * the job any more, and behind_finish() must follow when the job runs. */
 bool behind_begin(struct dump_session *session);

@@ -158,8 +158,10 @@ struct dump_session {
 	struct shared_bos *shared;
 	/* Contents that are being saved while CRIU goes on, or NULL. See src/dump/background.h. */
 	struct background *background;
-	/* Memory for contents that are written while the job runs again (behind.h), or NULL. */
+	/* Memory for contents that are written while the job runs again (behind.h), or NULL, and
+	 * whether behind_prepare() has been called. */
 	struct keep *keep;
+	bool memory_is_taken;
 	/* When the first queue stopped, on the clock of now_seconds(), or 0. */
 	double stopped_at;
 	/* The open render nodes of all tasks. */

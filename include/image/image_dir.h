@@ -42,6 +42,8 @@ int image_dir_find_compute_render(pid_t pid, uint32_t minor);
  * restore uses such a file as the compute file. */
 int image_dir_expect_render(pid_t pid, uint32_t minor);
 
+/* Whether the directory is on a file system in memory. */
+bool image_dir_is_in_memory(void);
 /* 0: this dump is incremental, so CRIU takes pages that no CPU has written since from the images of
  * the previous dump. -ENOENT: it is not. */
 int image_dir_find_parent(void);

@@ -34,9 +34,17 @@ dev_t render_node_device(uint32_t minor);
  * path is another file, which is possible in the mount namespace of a task. */
 int render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);
 
-/* Bytes of all BOs in VRAM and GTT memory of the GPU, of all processes. A partition reports those of
- * its whole card. */
-int render_node_find_used(uint32_t minor, uint64_t *ret_bytes);
+/* Memory of a GPU, in bytes. A partition reports that of its whole card. */
+struct render_memory {
+	/* All BOs of all processes. */
+	uint64_t vram_used;
+	uint64_t gtt_used;
+	/* Host memory that the driver maps for the GPU at the same time. More of it makes the
+	 * driver evict BOs, also those of other processes. */
+	uint64_t gtt_size;
+};
+
+int render_node_find_memory(uint32_t minor, struct render_memory *ret_memory);
 
 /* Whether libdrm can read its list of GPU names (amdgpu.ids). libdrm reads it to the end when it
  * opens a GPU. 0, also without a list; -EMEDIUMTYPE: the list is no regular file of at most 1 MiB.

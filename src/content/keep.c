@@ -13,7 +13,7 @@
 #include "content/keep_part.h"
 #include "content/slots.h"
 #include "content/staging.h"
-#include "kernel/render_node.h"
+#include "kernel/free_memory.h"
 
 /* Each submission lists the pages of its part, so parts are small. A large one makes the fixed cost
  * of a submission small, and of a request to storage. */
@@ -22,8 +22,8 @@
 /* So that the engine and storage are busy at the same time with little memory, too. */
 #define PARTS_WANTED 8
 
-/* For the unused ends of parts, and for what the job allocates until its queues stop. */
-#define ROOM_TO_GROW(bytes) ((bytes) / 32 + PARTS_WANTED * PART_MAX)
+/* After so many parts, the free memory of the system is looked at again. */
+#define PARTS_OF_STEP 64
 
 #define THREADS_MAX 12u
 
@@ -35,8 +35,10 @@
 struct keep_gpu {
 	uint32_t minor;
 	struct sdma *gpu;
-	/* One per part. */
-	struct sdma_bo *bos;
+	size_t num_parts;
+	/* Under the lock of the keep. */
+	pthread_cond_t given;
+	struct keep_part *free;
 };
 
 struct keep {
@@ -45,6 +47,7 @@ struct keep {
 	size_t part_size;
 	struct keep_gpu *gpus;
 	size_t num_gpus;
+	/* Those of all GPUs, in turns. */
 	struct keep_part *parts;
 	size_t num_parts;
 	/* Some of the parts that were to be prepared could not be. */
@@ -53,8 +56,7 @@ struct keep {
 	unsigned int num_threads;
 	/* Guards the fields below. */
 	pthread_mutex_t lock;
-	pthread_cond_t given, queued;
-	struct keep_part *free;
+	pthread_cond_t queued;
 	struct keep_part *first, **last;
 	bool gpus_closed, ends;
 	/* The error after which the memory is lost, or 0. */
@@ -72,6 +74,7 @@ static unsigned int count_threads(void)
 /* While the memory is prepared: the next part, and the first that a GPU or the system refused. */
 struct preparation {
 	struct keep *keep;
+	uint64_t floor;
 	size_t next, refused;
 };
 
@@ -86,28 +89,36 @@ static int make_present(char *memory, size_t size)
 	return 0;
 }
 
-static int prepare_part(struct keep *keep, size_t index)
+static bool is_free(uint64_t floor)
 {
-	char *memory = keep->parts[index].memory;
-	int ret = make_present(memory, keep->part_size);
+	uint64_t bytes = 0;
 
-	for (size_t i = 0; !ret && i < keep->num_gpus; i++)
-		ret = sdma_register(keep->gpus[i].gpu, memory, keep->part_size,
-				    &keep->gpus[i].bos[index]);
-	return ret;
+	return !free_memory_find(&bytes) && bytes >= floor;
+}
+
+static int prepare_part(const struct preparation *preparation, size_t index)
+{
+	struct keep *keep = preparation->keep;
+	struct keep_part *part = &keep->parts[index];
+	int ret = 0;
+
+	if (index % PARTS_OF_STEP == 0 && !is_free(preparation->floor))
+		return -ENOMEM;
+	ret = make_present(part->memory, keep->part_size);
+	return ret < 0 ? ret
+		       : sdma_register(part->gpu->gpu, part->memory, keep->part_size, &part->bo);
 }
 
 static void *prepare_parts(void *argument)
 {
 	struct preparation *preparation = argument;
-	struct keep *keep = preparation->keep;
 	size_t index;
 
 	while ((index = __atomic_fetch_add(&preparation->next, 1, __ATOMIC_RELAXED)) <
 	       __atomic_load_n(&preparation->refused, __ATOMIC_RELAXED)) {
 		size_t refused;
 
-		if (!prepare_part(keep, index))
+		if (!prepare_part(preparation, index))
 			continue;
 		/* Other threads may have noted another part. */
 		refused = __atomic_load_n(&preparation->refused, __ATOMIC_RELAXED);
@@ -121,10 +132,8 @@ static void *prepare_parts(void *argument)
 
 static void release_bos(struct keep *keep, size_t from)
 {
-	for (size_t i = 0; i < keep->num_gpus; i++) {
-		for (size_t part = from; keep->gpus[i].bos && part < keep->num_parts; part++)
-			sdma_bo_release(&keep->gpus[i].bos[part]);
-	}
+	for (size_t i = from; keep->parts && i < keep->num_parts; i++)
+		sdma_bo_release(&keep->parts[i].bo);
 }
 
 /* The parts behind the first that was refused go back to the system. */
@@ -134,15 +143,18 @@ static void drop_refused(struct keep *keep, size_t refused)
 
 	release_bos(keep, refused);
 	keep->is_short = refused < keep->num_parts;
-	keep->num_parts = refused;
+	while (keep->num_parts > refused)
+		keep->parts[--keep->num_parts].gpu->num_parts--;
 	if (kept < keep->size)
 		(void)munmap(keep->memory + kept, keep->size - kept);
 	keep->size = kept < keep->size ? kept : keep->size;
 }
 
-static void prepare(struct keep *keep)
+static void prepare(struct keep *keep, uint64_t floor)
 {
-	struct preparation preparation = { .keep = keep, .refused = keep->num_parts };
+	struct preparation preparation = { .keep = keep,
+					   .floor = floor,
+					   .refused = keep->num_parts };
 	pthread_t threads[THREADS_MAX];
 	unsigned int count = count_threads(), started = 1;
 
@@ -154,44 +166,56 @@ static void prepare(struct keep *keep)
 	drop_refused(keep, preparation.refused);
 }
 
-static int open_gpus(struct keep *keep, const uint32_t *minors, size_t num_minors)
+/* The GPUs that can be opened. *@ret_bytes: of all of them. */
+static int open_gpus(struct keep *keep, const struct keep_share *shares, size_t count,
+		     struct keep_share *opened, uint64_t *ret_bytes)
 {
-	keep->gpus = calloc(num_minors + 1, sizeof(*keep->gpus));
+	*ret_bytes = 0;
+	keep->gpus = calloc(count + 1, sizeof(*keep->gpus));
 	if (!keep->gpus)
 		return -ENOMEM;
-	for (size_t i = 0; i < num_minors; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct keep_gpu *gpu = &keep->gpus[keep->num_gpus];
 
-		if (sdma_open_bare(minors[i], 0, CONTENT_ALIGNMENT, &gpu->gpu) < 0)
+		if (sdma_open_bare(shares[i].minor, 0, CONTENT_ALIGNMENT, &gpu->gpu) < 0)
 			continue;
-		keep->num_gpus++;
-		gpu->minor = minors[i];
+		(void)pthread_cond_init(&gpu->given, NULL);
+		gpu->minor = shares[i].minor;
+		opened[keep->num_gpus++] = shares[i];
+		*ret_bytes += shares[i].bytes;
 	}
 	return keep->num_gpus ? 0 : -ENODEV;
 }
 
-/* Memory that is cleared and registered for no contents only delays the dump. */
-static uint64_t limit_to_contents(const struct keep *keep, uint64_t bytes)
+/* The GPUs take turns, so that each has its part of what can be prepared. */
+static void deal_parts(struct keep *keep, const struct keep_share *shares)
 {
-	uint64_t contents = 0, used;
+	size_t wanted = 0, dealt = 0;
 
-	for (size_t i = 0; i < keep->num_gpus; i++) {
-		if (render_node_find_used(keep->gpus[i].minor, &used) < 0)
-			return bytes;
-		contents += used;
+	for (size_t i = 0; i < keep->num_gpus; i++)
+		wanted += shares[i].bytes / keep->part_size;
+	for (size_t turn = 1; dealt < wanted; turn++) {
+		for (size_t i = 0; i < keep->num_gpus; i++) {
+			struct keep_gpu *gpu = &keep->gpus[i];
+			size_t due = shares[i].bytes / keep->part_size * turn / wanted;
+
+			while (gpu->num_parts < due && dealt < wanted) {
+				gpu->num_parts++;
+				keep->parts[dealt++].gpu = gpu;
+			}
+		}
 	}
-	contents += ROOM_TO_GROW(contents);
-	return bytes < contents ? bytes : contents;
 }
 
-static int map_parts(struct keep *keep, uint64_t bytes)
+static int map_parts(struct keep *keep, const struct keep_share *shares, uint64_t bytes)
 {
-	size_t part = bytes / PARTS_WANTED / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
+	size_t part = bytes / keep->num_gpus / PARTS_WANTED / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
 
 	/* The kernel registers whole pages of its own size. */
 	part = staging_round_up(clamp(part, PART_MIN, PART_MAX));
 	keep->part_size = part;
-	keep->num_parts = bytes / part;
+	for (size_t i = 0; i < keep->num_gpus; i++)
+		keep->num_parts += shares[i].bytes / part;
 	if (!keep->num_parts)
 		return -ENOMEM;
 	keep->size = staging_round_up(keep->num_parts * part);
@@ -201,37 +225,41 @@ static int map_parts(struct keep *keep, uint64_t bytes)
 		return -ENOMEM;
 	for (size_t i = 0; i < keep->num_parts; i++)
 		keep->parts[i].memory = keep->memory + i * part;
-	for (size_t i = 0; i < keep->num_gpus; i++) {
-		keep->gpus[i].bos = calloc(keep->num_parts, sizeof(*keep->gpus[i].bos));
-		if (!keep->gpus[i].bos)
-			return -ENOMEM;
-	}
+	deal_parts(keep, shares);
 	return 0;
 }
 
-static void init_locks(struct keep *keep)
-{
-	(void)pthread_mutex_init(&keep->lock, NULL);
-	(void)pthread_cond_init(&keep->given, NULL);
-	(void)pthread_cond_init(&keep->queued, NULL);
-	keep->last = &keep->first;
-}
-
-int keep_new(uint64_t bytes, const uint32_t *minors, size_t num_minors, struct keep **ret_keep)
+static struct keep *make_keep(void)
 {
 	struct keep *keep = calloc(1, sizeof(*keep));
-	int ret;
 
 	if (!keep)
-		return -ENOMEM;
-	init_locks(keep);
-	ret = open_gpus(keep, minors, num_minors);
+		return NULL;
+	(void)pthread_mutex_init(&keep->lock, NULL);
+	(void)pthread_cond_init(&keep->queued, NULL);
+	keep->last = &keep->first;
+	return keep;
+}
+
+static int set_up(struct keep *keep, const struct keep_share *shares, size_t count, uint64_t floor)
+{
+	_cleanup_free_ struct keep_share *opened = calloc(count + 1, sizeof(*opened));
+	uint64_t bytes;
+	int ret = opened ? open_gpus(keep, shares, count, opened, &bytes) : -ENOMEM;
+
 	if (!ret)
-		ret = map_parts(keep, limit_to_contents(keep, bytes));
-	if (!ret)
-		prepare(keep);
-	if (!ret && !keep->num_parts)
-		ret = -ENOMEM;
+		ret = map_parts(keep, opened, bytes);
+	if (ret < 0)
+		return ret;
+	prepare(keep, floor);
+	return keep->num_parts ? 0 : -ENOMEM;
+}
+
+int keep_new(const struct keep_share *shares, size_t count, uint64_t floor, struct keep **ret_keep)
+{
+	struct keep *keep = make_keep();
+	int ret = keep ? set_up(keep, shares, count, floor) : -ENOMEM;
+
 	if (ret < 0) {
 		keep_free(keep);
 		return ret;
@@ -257,54 +285,54 @@ size_t keep_part_size(const struct keep *keep)
 	return keep->part_size;
 }
 
-bool keep_has_gpu(const struct keep *keep, uint32_t minor)
+/* A GPU without parts is saved without the keep. */
+struct keep_gpu *keep_find_gpu(const struct keep *keep, uint32_t minor)
 {
 	for (size_t i = 0; i < keep->num_gpus; i++) {
-		if (keep->gpus[i].minor == minor)
-			return true;
+		if (keep->gpus[i].minor == minor && keep->gpus[i].num_parts)
+			return &keep->gpus[i];
 	}
-	return false;
+	return NULL;
 }
 
-const struct sdma_bo *keep_find_bo(const struct keep *keep, const struct keep_part *part,
-				   uint32_t minor)
-{
-	const struct keep_gpu *gpu = keep->gpus;
-
-	while (gpu->minor != minor)
-		gpu++;
-	return &gpu->bos[part - keep->parts];
-}
-
-struct keep_part *keep_take(struct keep *keep, bool (*is_wanted)(void *argument), void *argument)
+struct keep_part *keep_take(struct keep *keep, struct keep_gpu *gpu,
+			    bool (*is_wanted)(void *argument), void *argument)
 {
 	struct keep_part *part;
 
 	(void)pthread_mutex_lock(&keep->lock);
-	while (!keep->free && !keep->lost && is_wanted(argument))
-		(void)pthread_cond_wait(&keep->given, &keep->lock);
-	part = keep->lost ? NULL : keep->free;
+	while (!gpu->free && !keep->lost && is_wanted(argument))
+		(void)pthread_cond_wait(&gpu->given, &keep->lock);
+	part = keep->lost ? NULL : gpu->free;
 	if (part)
-		keep->free = part->next;
+		gpu->free = part->next;
 	(void)pthread_mutex_unlock(&keep->lock);
 	return part;
+}
+
+static void wake_all(struct keep *keep)
+{
+	for (size_t i = 0; i < keep->num_gpus; i++)
+		(void)pthread_cond_broadcast(&keep->gpus[i].given);
 }
 
 void keep_wake(struct keep *keep)
 {
 	(void)pthread_mutex_lock(&keep->lock);
-	(void)pthread_cond_broadcast(&keep->given);
+	wake_all(keep);
 	(void)pthread_mutex_unlock(&keep->lock);
 }
 
 void keep_give(struct keep *keep, struct keep_part *part)
 {
+	struct keep_gpu *gpu = part->gpu;
+
 	(void)pthread_mutex_lock(&keep->lock);
 	if (keep->gpus_closed)
 		(void)madvise(part->memory, keep->part_size, MADV_DONTNEED);
-	part->next = keep->free;
-	keep->free = part;
-	(void)pthread_cond_signal(&keep->given);
+	part->next = gpu->free;
+	gpu->free = part;
+	(void)pthread_cond_signal(&gpu->given);
 	(void)pthread_mutex_unlock(&keep->lock);
 }
 
@@ -315,7 +343,7 @@ void keep_lose(struct keep *keep, int ret, const char *action)
 		keep->lost = ret;
 		keep->lost_action = action;
 	}
-	(void)pthread_cond_broadcast(&keep->given);
+	wake_all(keep);
 	(void)pthread_mutex_unlock(&keep->lock);
 }
 
@@ -386,10 +414,9 @@ static void close_gpus(struct keep *keep)
 {
 	release_bos(keep, 0);
 	for (size_t i = 0; i < keep->num_gpus; i++) {
-		sdma_close(keep->gpus[i].gpu);
-		free(keep->gpus[i].bos);
+		if (keep->gpus[i].gpu)
+			sdma_close(take_ptr(&keep->gpus[i].gpu));
 	}
-	keep->num_gpus = 0;
 }
 
 void keep_close_gpus(struct keep *keep)
@@ -397,8 +424,10 @@ void keep_close_gpus(struct keep *keep)
 	close_gpus(keep);
 	(void)pthread_mutex_lock(&keep->lock);
 	keep->gpus_closed = true;
-	for (struct keep_part *part = keep->free; part; part = part->next)
-		(void)madvise(part->memory, keep->part_size, MADV_DONTNEED);
+	for (size_t i = 0; i < keep->num_gpus; i++) {
+		for (struct keep_part *part = keep->gpus[i].free; part; part = part->next)
+			(void)madvise(part->memory, keep->part_size, MADV_DONTNEED);
+	}
 	(void)pthread_mutex_unlock(&keep->lock);
 }
 
@@ -420,8 +449,9 @@ void keep_free(struct keep *keep)
 	close_gpus(keep);
 	if (keep->memory && !keep->lost)
 		(void)munmap(keep->memory, keep->size);
+	for (size_t i = 0; i < keep->num_gpus; i++)
+		(void)pthread_cond_destroy(&keep->gpus[i].given);
 	(void)pthread_cond_destroy(&keep->queued);
-	(void)pthread_cond_destroy(&keep->given);
 	(void)pthread_mutex_destroy(&keep->lock);
 	free(keep->gpus);
 	free(keep->parts);

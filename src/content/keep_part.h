@@ -11,8 +11,13 @@
 #include "content/ranges.h"
 #include "content/sdma.h"
 
+struct keep_gpu;
+
 struct keep_part {
 	char *memory;
+	/* The memory of the part for its GPU. */
+	struct sdma_bo bo;
+	struct keep_gpu *gpu;
 	/* The contents that wait to be written, and the transfer that they are of. */
 	struct range range;
 	void *owner;
@@ -20,16 +25,15 @@ struct keep_part {
 	struct keep_part *next;
 };
 
-bool keep_has_gpu(const struct keep *keep, uint32_t minor);
+/* The GPU of the keep that has parts, or NULL. */
+struct keep_gpu *keep_find_gpu(const struct keep *keep, uint32_t minor);
 /* Bytes of memory of a part. */
 size_t keep_part_size(const struct keep *keep);
-/* The part as memory of a GPU of the keep. */
-const struct sdma_bo *keep_find_bo(const struct keep *keep, const struct keep_part *part,
-				   uint32_t minor);
 
-/* Waits for a part without contents. NULL: @is_wanted() has become false, or keep_lose() has been
- * called. keep_wake() makes all that wait ask again. */
-struct keep_part *keep_take(struct keep *keep, bool (*is_wanted)(void *argument), void *argument);
+/* Waits for a part of @gpu without contents. NULL: @is_wanted() has become false, or keep_lose()
+ * has been called. keep_wake() makes all that wait ask again. */
+struct keep_part *keep_take(struct keep *keep, struct keep_gpu *gpu,
+			    bool (*is_wanted)(void *argument), void *argument);
 void keep_wake(struct keep *keep);
 /* Gives a part back, to which no copy is in progress. */
 void keep_give(struct keep *keep, struct keep_part *part);

@@ -50,6 +50,7 @@ struct transfer {
 	/* job->keep, or NULL if it has no memory for this GPU. Then a range is copied to a part of
 	 * it, and the threads of the keep write the range. */
 	struct keep *keep;
+	struct keep_gpu *kept_gpu;
 	/* The bytes of all BOs. */
 	uint64_t size;
 	/* Guards the fields below. */

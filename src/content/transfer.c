@@ -183,14 +183,13 @@ static bool take_range(struct slot_thread *thread)
 	struct transfer *transfer = thread->transfer;
 
 	if (transfer->keep && !thread->part) {
-		thread->part = keep_take(transfer->keep, wants_part, &transfer->ranges);
+		thread->part = keep_take(transfer->keep, transfer->kept_gpu, wants_part,
+					 &transfer->ranges);
 		if (!thread->part && ranges_are_left(&transfer->ranges))
 			report_lost(transfer);
 		if (!thread->part)
 			return false;
-		sdma_set_memory(
-			transfer->gpu, thread->slot,
-			keep_find_bo(transfer->keep, thread->part, transfer->job->render_minor));
+		sdma_set_memory(transfer->gpu, thread->slot, &thread->part->bo);
 	}
 	return ranges_take(&transfer->ranges, &thread->range);
 }
@@ -406,8 +405,8 @@ int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint
 	transfer->job = job;
 	transfer->steps = plan->save ? &saving : &load_steps;
 	transfer->size = size;
-	if (job->keep && keep_has_gpu(job->keep, job->render_minor))
-		transfer->keep = job->keep;
+	transfer->kept_gpu = job->keep ? keep_find_gpu(job->keep, job->render_minor) : NULL;
+	transfer->keep = transfer->kept_gpu ? job->keep : NULL;
 	(void)pthread_mutex_init(&transfer->lock, NULL);
 	(void)pthread_cond_init(&transfer->written, NULL);
 	*ret_transfer = transfer;

@@ -254,6 +254,11 @@ bool host_calls_post_forking(void)
 	return host_count_hooks() > HOOK_POST_FORKING;
 }
 
+bool host_names_tasks(void)
+{
+	return host_count_hooks() > HOOK_PAUSE_DEVICES;
+}
+
 bool host_calls_dump_finish(void)
 {
 	return host_count_hooks() > HOOK_DUMP_FINISH;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "dump/behind.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
@@ -13,21 +15,23 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/background.h"
+#include "dump/behind_gpus.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
 #include "image/image.h"
+#include "image/image_dir.h"
 #include "kernel/cgroup_room.h"
 #include "kernel/free_memory.h"
 #include "kernel/kfd.h"
 
-static int choose_size(uint64_t option, uint64_t *ret_bytes)
+/* How much the option asks for. *@ret_floor: how much of the system's memory stays free. */
+static int choose_size(uint64_t option, uint64_t *ret_bytes, uint64_t *ret_floor)
 {
 	uint64_t bytes = option, free_bytes = 0, most;
-	int ret;
+	int ret = free_memory_find(&free_bytes);
 
-	ret = free_memory_find(&free_bytes);
 	if (ret < 0)
-		return log_error(ret, "option dump-memory: cannot find out how much is free");
+		return ret;
 	most = free_bytes / 100 * OPTION_SHARE_MAX;
 	if (option & OPTION_SHARE)
 		bytes = free_bytes / 100 * (option & ~OPTION_SHARE);
@@ -36,26 +40,8 @@ static int choose_size(uint64_t option, uint64_t *ret_bytes)
 			 " taken, %" PRIu64 " MiB",
 			 bytes >> 20, OPTION_SHARE_MAX, most >> 20);
 	*ret_bytes = bytes < most ? bytes : most;
+	*ret_floor = free_bytes - most;
 	return 0;
-}
-
-static int take_memory(struct dump_session *session, uint64_t bytes)
-{
-	_cleanup_(topology_done) struct topology topology = { 0 };
-	_cleanup_free_ uint32_t *minors = NULL;
-	size_t count = 0;
-	int ret = topology_read(TOPOLOGY_SYSFS, &topology);
-
-	if (ret < 0)
-		return ret;
-	minors = calloc(topology.num_nodes + 1, sizeof(*minors));
-	if (!minors)
-		return -ENOMEM;
-	for (size_t i = 0; i < topology.num_nodes; i++) {
-		if (topology.nodes[i].gpu_id)
-			minors[count++] = topology.nodes[i].drm_render_minor;
-	}
-	return keep_new(bytes, minors, count, &session->keep);
 }
 
 /* Why the option has no use in this dump, or NULL. */
@@ -65,6 +51,8 @@ static const char *find_obstacle(void)
 		return "CRIU ends the job, which --leave-running would let run on";
 	if (image_is_streamed())
 		return "images are streamed";
+	if (image_dir_is_in_memory())
+		return "the images are in memory (tmpfs), so the contents would take it twice";
 	if (!after_is_possible())
 		return "this CRIU does not let the plugin work on while the job runs";
 	if (!cgroup_room_has_threads())
@@ -72,35 +60,77 @@ static const char *find_obstacle(void)
 	return NULL;
 }
 
-int behind_prepare(struct dump_session *session)
+static uint64_t sum_of(const struct keep_share *shares, size_t count)
 {
-	const uint64_t option = session->options->dump_memory;
-	const char *obstacle;
 	uint64_t bytes = 0;
-	double begin;
-	int ret = option ? choose_size(option, &bytes) : 0;
 
-	if (ret < 0 || !bytes)
+	for (size_t i = 0; i < count; i++)
+		bytes += shares[i].bytes;
+	return bytes;
+}
+
+static int take_shares(struct dump_session *session, const struct keep_share *shares, size_t count,
+		       uint64_t floor)
+{
+	const double begin = now_seconds();
+	int ret = keep_new(shares, count, floor, &session->keep);
+
+	if (ret < 0)
 		return ret;
+	log_info("option dump-memory: took %" PRIu64 " MiB for %zu GPUs in %.3f s",
+		 keep_size(session->keep) >> 20, count, now_seconds() - begin);
+	if (keep_is_short(session->keep))
+		log_warn("option dump-memory: only %" PRIu64 " of %" PRIu64
+			 " MiB are to be had for all GPUs",
+			 keep_size(session->keep) >> 20, sum_of(shares, count) >> 20);
+	return 0;
+}
+
+static int take_memory(struct dump_session *session, pid_t top)
+{
+	_cleanup_free_ struct keep_share *shares = NULL;
+	uint64_t bytes = 0, floor = 0;
+	size_t count = 0;
+	int ret = choose_size(session->options->dump_memory, &bytes, &floor);
+
+	if (!ret)
+		ret = behind_gpus_choose(top, bytes, &shares, &count);
+	return ret < 0 || !count ? ret : take_shares(session, shares, count, floor);
+}
+
+/* Two dumps must not both count on the same free memory. Without the lock, each part of the memory
+ * still is taken only if the system has it. */
+static int take_in_turn(struct dump_session *session, pid_t top)
+{
+	_cleanup_close_ int lock = open(TOPOLOGY_SYSFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (lock >= 0)
+		(void)flock(lock, LOCK_EX);
+	return take_memory(session, top);
+}
+
+void behind_prepare(struct dump_session *session, pid_t top)
+{
+	const char *obstacle;
+	unsigned int alarm_s;
+	int ret;
+
+	if (!session->options->dump_memory || session->memory_is_taken)
+		return;
+	session->memory_is_taken = true;
 	obstacle = find_obstacle();
 	if (obstacle) {
 		log_warn("option dump-memory: of no use in this dump: %s", obstacle);
-		return 0;
+		return;
 	}
-	begin = now_seconds();
-	ret = take_memory(session, bytes);
-	if (!ret)
-		log_info("option dump-memory: took %" PRIu64 " MiB in %.3f s",
-			 keep_size(session->keep) >> 20, now_seconds() - begin);
+	/* CRIU limits the time in which it stops the tasks (--timeout), and has stopped none. */
+	alarm_s = alarm(0);
+	ret = take_in_turn(session, top);
+	(void)alarm(alarm_s);
 	if (ret < 0)
 		log_warn("option dump-memory: the job stands still until its contents are written,"
 			 " because the memory is not to be had: %s",
 			 strerror(-ret));
-	else if (keep_is_short(session->keep))
-		log_warn("option dump-memory: only %" PRIu64 " of %" PRIu64
-			 " MiB are to be had for all GPUs",
-			 keep_size(session->keep) >> 20, bytes >> 20);
-	return 0;
 }
 
 int behind_await_copies(struct dump_session *session)

@@ -6,10 +6,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
@@ -181,6 +183,14 @@ void image_dir_report_missing(int id, bool expected)
 		log_warn("file %d: none of the images " IMAGE_KFD_NAME ", " IMAGE_RENDER_NAME
 			 " and " IMAGE_DMABUF_NAME " exists",
 			 id, id, id, id);
+}
+
+bool image_dir_is_in_memory(void)
+{
+	struct statfs stat;
+
+	return !fstatfs(host_image_dir(), &stat) &&
+	       (stat.f_type == TMPFS_MAGIC || stat.f_type == RAMFS_MAGIC);
 }
 
 int image_dir_find_parent(void)

@@ -112,29 +112,25 @@ bool render_node_can_map(int fd, uint64_t offset)
 	return true;
 }
 
-static int read_usage(int fd, uint32_t what, uint64_t *ret_bytes)
-{
-	struct drm_amdgpu_info request = {
-		.return_pointer = (uintptr_t)ret_bytes,
-		.return_size = sizeof(*ret_bytes),
-		.query = what,
-	};
-
-	return xioctl(fd, DRM_IOCTL_AMDGPU_INFO, &request);
-}
-
-int render_node_find_used(uint32_t number, uint64_t *ret_bytes)
+int render_node_find_memory(uint32_t number, struct render_memory *ret_memory)
 {
 	_cleanup_close_ int fd = -1;
-	uint64_t vram = 0, gtt = 0;
+	struct drm_amdgpu_memory_info info = { 0 };
+	struct drm_amdgpu_info request = {
+		.return_pointer = (uintptr_t)&info,
+		.return_size = sizeof(info),
+		.query = AMDGPU_INFO_MEMORY,
+	};
 	int ret = render_node_open(number, 0, &fd);
 
 	if (!ret)
-		ret = read_usage(fd, AMDGPU_INFO_VRAM_USAGE, &vram);
-	if (!ret)
-		ret = read_usage(fd, AMDGPU_INFO_GTT_USAGE, &gtt);
+		ret = xioctl(fd, DRM_IOCTL_AMDGPU_INFO, &request);
 	if (ret < 0)
 		return ret;
-	*ret_bytes = vram + gtt;
+	*ret_memory = (struct render_memory){
+		.vram_used = info.vram.heap_usage,
+		.gtt_used = info.gtt.heap_usage,
+		.gtt_size = info.gtt.usable_heap_size,
+	};
 	return 0;
 }

@@ -162,6 +162,18 @@ behind_without_statistics() {
 		logged 'stands still until its contents are written' && host_says one -c "$1" restore "$work/images" tasks=2,3x1M
 }
 
+# Both copies of the contents would be in memory.
+behind_in_memory() {
+	local images
+
+	images=$(mktemp -d -p /dev/shm)
+	host_says one AMDGPU_DUMP_MEMORY=4M dump "$images" tasks=2,3x1M && ! logged '^behind' &&
+		logged 'of no use in this dump: the images are in memory' && host_says one restore "$images" tasks=2,3x1M
+	set -- $?
+	rm -rf "$images"
+	return "$1"
+}
+
 # before IMAGE: a reader that does not know shared buffers. It is not built with sanitizers.
 before() {
 	AMDGPU_SIM_MACHINE=one LD_PRELOAD=$preload build/native/before "$1" >> "$work/log" 2>&1

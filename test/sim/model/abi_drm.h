@@ -52,8 +52,8 @@ struct sim_drm_gem_va {
 	u64 input_fence_syncobj_handles;
 };
 
-#define DRM_GEM_OP_CREATE_INFO   0u
-#define DRM_GEM_OP_MAPPING_INFO  2u
+#define DRM_GEM_OP_CREATE_INFO  0u
+#define DRM_GEM_OP_MAPPING_INFO 2u
 
 struct sim_drm_gem_op {
 	u32 handle, op;
@@ -92,10 +92,9 @@ struct sim_drm_gem_list_entry {
 
 #define DRM_INFO_ACCEL_WORKING 0x00u
 #define DRM_INFO_HW_IP_INFO    0x02u
-#define DRM_INFO_VRAM_USAGE    0x10u
-#define DRM_INFO_GTT_USAGE     0x11u
 #define DRM_INFO_READ_MMR_REG  0x15u
 #define DRM_INFO_DEV_INFO      0x16u
+#define DRM_INFO_MEMORY        0x19u
 #define DRM_INFO_GPUVM_FAULT   0x23u
 
 struct sim_drm_info {
@@ -103,6 +102,14 @@ struct sim_drm_info {
 	u32 return_size, query;
 	/* type, ip_instance | dword_offset, count, instance, flags */
 	u32 arg[4];
+};
+
+struct sim_drm_heap_info {
+	u64 total_heap_size, usable_heap_size, heap_usage, max_allocation;
+};
+
+struct sim_drm_memory_info {
+	struct sim_drm_heap_info vram, cpu_accessible_vram, gtt;
 };
 
 struct sim_drm_hw_ip_info {

@@ -87,7 +87,8 @@ static int give_handle(struct sim_render *render, struct sim_bo *bo, u32 *ret_ha
 
 static int create_check(struct sim_render *render, const union drm_amdgpu_gem_create *args)
 {
-	u64 limit = args->in.domains & DRM_DOMAIN_GTT ? SIM_GTT_BYTES : render->gpu->vram_bytes;
+	u64 limit = args->in.domains & DRM_DOMAIN_GTT ? SIM_KNOB(render->gpu->sim, gtt_bytes)
+						      : render->gpu->vram_bytes;
 
 	if (args->in.domain_flags & ~(u64)DRM_BO_SETTABLE ||
 	    args->in.domain_flags & DRM_BO_ENCRYPTED)
@@ -169,13 +170,24 @@ static int userptr_check(const struct drm_amdgpu_gem_userptr *args)
 	return args->addr + args->size < args->addr ? -EINVAL : 0;
 }
 
+/* ttm_bo_mem_space() of a GTT without room evicts what was used least recently, which may be of
+ * KFD: amdgpu_amdkfd_evict_userptr() and the fences of KFD then stop the queues of that process. */
+static void note_eviction(struct sim_gpu *gpu)
+{
+	u64 size = SIM_KNOB(gpu->sim, gtt_bytes);
+
+	if (gpu->gtt_used > size)
+		sim_violation(gpu->sim, "GPU %u: %llu bytes of the GTT evict buffers", gpu->gpu_id,
+			      (unsigned long long)(gpu->gtt_used - size));
+}
+
 static int userptr_validate(struct sim_bo *bo, const struct drm_amdgpu_gem_userptr *args)
 {
 	int ret;
 
 	if (!(args->flags & DRM_USERPTR_VALIDATE))
 		return 0;
-	if (args->size >= SIM_GTT_BYTES)
+	if (args->size >= SIM_KNOB(bo->gpu->sim, gtt_bytes))
 		return -ENOMEM;
 	ret = sim_os_mm_check(bo->mm, args->addr, SIM_PAGE_SIZE, false);
 	if (ret == 0 && args->flags & DRM_USERPTR_ANONONLY &&
@@ -183,6 +195,8 @@ static int userptr_validate(struct sim_bo *bo, const struct drm_amdgpu_gem_userp
 		return -EPERM;
 	if (ret == 0)
 		ret = sim_os_mm_check(bo->mm, args->addr, args->size, !bo->user_readonly);
+	if (ret == 0)
+		note_eviction(bo->gpu);
 	return ret < 0 ? ret : sim_os_bo_pin_user(bo);
 }
 

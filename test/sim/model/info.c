@@ -127,14 +127,21 @@ static void describe_device(const struct sim_gpu *gpu, struct drm_amdgpu_info_de
 	info->high_va_max = VA_HIGH | (SIM_VM_BYTES - SIM_VA_TOP_RESERVED);
 }
 
-static int info_vram_usage(struct sim_gpu *gpu, const struct sim_drm_info *args)
+static struct sim_drm_heap_info describe_heap(u64 size, u64 used)
 {
-	return answer(args, &gpu->vram_used, sizeof(gpu->vram_used));
+	return (struct sim_drm_heap_info){ size, size, used, size / 4 * 3 };
 }
 
-static int info_gtt_usage(struct sim_gpu *gpu, const struct sim_drm_info *args)
+/* The CPU reaches all of VRAM. */
+static int info_memory(struct sim_gpu *gpu, const struct sim_drm_info *args)
 {
-	return answer(args, &gpu->gtt_used, sizeof(gpu->gtt_used));
+	struct sim_drm_memory_info info = {
+		.vram = describe_heap(sim_memory_vram_limit(gpu), gpu->vram_used),
+		.cpu_accessible_vram = describe_heap(sim_memory_vram_limit(gpu), gpu->vram_used),
+		.gtt = describe_heap(SIM_KNOB(gpu->sim, gtt_bytes), gpu->gtt_used),
+	};
+
+	return answer(args, &info, sizeof(info));
 }
 
 static int info_device(struct sim_gpu *gpu, const struct sim_drm_info *args)
@@ -170,10 +177,9 @@ static const struct {
 } queries[] = {
 	{ DRM_INFO_ACCEL_WORKING, info_accel_working },
 	{ DRM_INFO_HW_IP_INFO, info_hw_ip },
-	{ DRM_INFO_VRAM_USAGE, info_vram_usage },
-	{ DRM_INFO_GTT_USAGE, info_gtt_usage },
 	{ DRM_INFO_READ_MMR_REG, info_read_mmr_reg },
 	{ DRM_INFO_DEV_INFO, info_device },
+	{ DRM_INFO_MEMORY, info_memory },
 };
 
 int sim_info(struct sim_render *render, struct sim_drm_info *args)

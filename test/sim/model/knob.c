@@ -31,6 +31,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(in_reset),
 	KNOB(evict_timeout),
 	KNOB(memory_errors),
+	KNOB(gtt_bytes),
 	/* kernels differ in the following, too */
 	KNOB(fault_queries),
 	KNOB(last_ioctl),

@@ -118,6 +118,5 @@ void sim_cs_wait_idle(struct sim_render *render);
 #define SIM_VA_BOTTOM       0x10000ull
 #define SIM_VA_TOP_RESERVED ((4ull << 20) + 8192)
 #define SIM_VM_BYTES        (1ull << 48)
-#define SIM_GTT_BYTES       (64ull << 30)
 
 #endif

@@ -29,6 +29,7 @@ static const char *const count_names[SIM_COUNTS] = {
 /* The knobs in which kernels do not differ. */
 static const struct sim_knobs default_knobs = {
 	.engine_latency_us = 100,
+	.gtt_bytes = 64ull << 30,
 	.poison_vram = 1,
 	.fault_queries = 1,
 	.noretry = -1,

@@ -51,6 +51,7 @@ struct sim_knobs {
 	u64 evict_timeout;
 	s64 memory_errors;
 	u64 fault_queries;
+	u64 gtt_bytes;
 	/* Used where kernels.c says that kernels differ. */
 	u64 last_ioctl;
 	u64 process_pasid;

@@ -92,14 +92,25 @@ TEST(staging_memory_has_whole_pages_of_the_kernel)
 
 TEST(kept_parts_have_whole_pages_of_the_kernel)
 {
+	const struct keep_share share = { FIRST_MINOR, (uint64_t)8 * 20 * PAGE };
 	struct keep *keep = NULL;
 
 	page_size = 16 * PAGE;
-	assert_int_equal(keep_new((uint64_t)8 * 20 * PAGE, &(uint32_t){ FIRST_MINOR }, 1, &keep),
-			 0);
+	assert_int_equal(keep_new(&share, 1, 0, &keep), 0);
 	assert_int_equal(gpu.last_user_memory_size, 32 * PAGE);
 	keep_free(keep);
 	page_size = PAGE;
+}
+
+/* The system has less free memory than is to stay free. */
+TEST(memory_that_others_need_is_not_kept)
+{
+	const struct keep_share share = { FIRST_MINOR, MIB };
+	struct keep *keep = NULL;
+
+	assert_int_equal(keep_new(&share, 1, UINT64_MAX, &keep), -ENOMEM);
+	assert_null(keep);
+	assert_int_equal(gpu.user_memory, 0);
 }
 
 TEST(staging_memory_is_bounded_for_all_bos)

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* When memory for contents that are written behind is taken, and when not. test_behind_gpus.c tests
+ * how much of it. */
+#include "dump_task.h"
+
+#include <amdgpu_drm.h>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/vfs.h>
+
+#include "content/keep.h"
+#include "dump/behind.h"
+#include "dump/dump.h"
+
+#define EIGHT "test/data/machines/eight"
+
+static struct {
+	unsigned int taken;
+	uint64_t bytes, floor;
+	/* The type of the file system of the image directory. */
+	long type;
+} keeps;
+
+int fstatfs(int fd, struct statfs *stat)
+{
+	(void)fd;
+	*stat = (struct statfs){ .f_type = keeps.type };
+	return 0;
+}
+
+bool __wrap_after_is_possible(void);
+bool __wrap_after_is_possible(void)
+{
+	return true;
+}
+
+/* As for a GPU that registers nothing. */
+int __wrap_keep_new(const struct keep_share *shares, size_t count, uint64_t floor,
+		    struct keep **ret_keep);
+int __wrap_keep_new(const struct keep_share *shares, size_t count, uint64_t floor,
+		    struct keep **ret_keep)
+{
+	(void)ret_keep;
+	keeps.taken++;
+	keeps.floor = floor;
+	for (size_t i = 0; i < count; i++)
+		keeps.bytes += shares[i].bytes;
+	return -ENOMEM;
+}
+
+static int report(unsigned long request, void *argument)
+{
+	const struct drm_amdgpu_info *info = argument;
+	struct drm_amdgpu_memory_info *memory = (void *)(uintptr_t)info->return_pointer;
+
+	(void)request;
+	memory->vram.heap_usage = 1 << 20;
+	memory->gtt.usable_heap_size = 1ULL << 40;
+	return 0;
+}
+
+/* A job on two GPUs, and a dump with the option. */
+static struct dump_session make_session(struct options *options)
+{
+	memset(&keeps, 0, sizeof(keeps));
+	kernel.machine = "eight";
+	kernel.other_render = report;
+	kernel.num_open_renders = 2;
+	(void)make_process();
+	*options = (struct options){ .dump_memory = 16 << 20 };
+	return (struct dump_session){ .options = options };
+}
+
+/* Some versions of CRIU name a task several times. */
+TEST(memory_is_taken_once)
+{
+	struct options options;
+	struct dump_session session = make_session(&options);
+
+	behind_prepare(&session, tracee);
+	behind_prepare(&session, tracee);
+	assert_int_equal(keeps.taken, 1);
+	assert_in_range(keeps.bytes, (16 << 20) - 2, 16 << 20);
+	assert_true(keeps.floor > 0);
+}
+
+TEST(images_in_memory_get_none)
+{
+	static const long types[] = { TMPFS_MAGIC, RAMFS_MAGIC };
+	struct options options;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		struct dump_session session = make_session(&options);
+
+		keeps.type = types[i];
+		behind_prepare(&session, tracee);
+		assert_int_equal(keeps.taken, 0);
+		assert_int_equal(unit_count_lines("the images are in memory"), i + 1);
+	}
+}
+
+TEST(a_job_without_gpus_gets_none)
+{
+	struct options options;
+	struct dump_session session = make_session(&options);
+
+	kernel.num_open_renders = 0;
+	behind_prepare(&session, tracee);
+	assert_int_equal(keeps.taken, 0);
+}
+
+/* While the memory is taken, CRIU's timer for tasks that do not stop stands still. */
+TEST(a_timer_of_criu_goes_on_afterwards)
+{
+	struct options options;
+	struct dump_session session = make_session(&options);
+
+	(void)alarm(1000);
+	behind_prepare(&session, tracee);
+	assert_in_range(alarm(0), 990, 1000);
+}
+
+/* Has the lock of another dump for a moment. */
+static pid_t start_other_dump(void)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		int fd = open(EIGHT, O_RDONLY | O_DIRECTORY);
+
+		if (fd < 0 || flock(fd, LOCK_EX) < 0 || write(ready[1], "r", 1) != 1)
+			_exit(1);
+		(void)usleep(300000);
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+	return pid;
+}
+
+TEST(two_dumps_take_memory_one_after_the_other)
+{
+	struct options options;
+	struct dump_session session = make_session(&options);
+	pid_t other = start_other_dump();
+	double begin = now_seconds();
+	int status;
+
+	behind_prepare(&session, tracee);
+	assert_int_equal(keeps.taken, 1);
+	assert_true(now_seconds() - begin > 0.2);
+	assert_int_equal(waitpid(other, &status, 0), other);
+	assert_int_equal(status, 0);
+}
