@@ -92,7 +92,7 @@ struct proc_range {
 	uint64_t end;
 };
 
-/* Sorts @ranges by address, and finds the first of them that is not mapped in full in process @pid:
+/* Sorts @ranges by address, and finds the first part of them that is not mapped in process @pid:
  * returns 1, or 0 if all are mapped, or -errno. -ESRCH: no such process. */
 int proc_find_unmapped(pid_t pid, struct proc_range *ranges, size_t count,
 		       struct proc_range *ret_range);

@@ -524,6 +524,20 @@ static int read_mapped(FILE *file, struct proc_range *next, struct proc_range *r
 	return ret < 0 ? ret : ret_range->end ? 1 : 0;
 }
 
+/* The first part of @range that is not mapped. @mapped is the first mapping that ends behind its
+ * start, and @next the one behind. An empty one is none. */
+static struct proc_range find_hole(const struct proc_range *range, const struct proc_range *mapped,
+				   const struct proc_range *next)
+{
+	const bool begins_mapped = mapped->end && mapped->start <= range->start;
+	const uint64_t end = begins_mapped ? next->start : mapped->start;
+
+	return (struct proc_range){
+		.start = begins_mapped ? mapped->end : range->start,
+		.end = end && end < range->end ? end : range->end,
+	};
+}
+
 int proc_find_unmapped(pid_t pid, struct proc_range *ranges, size_t count,
 		       struct proc_range *ret_range)
 {
@@ -541,7 +555,7 @@ int proc_find_unmapped(pid_t pid, struct proc_range *ranges, size_t count,
 		if (ret < 0)
 			return ret;
 		if (!ret || mapped.start > ranges[i].start || mapped.end < ranges[i].end) {
-			*ret_range = ranges[i];
+			*ret_range = find_hole(&ranges[i], &mapped, &next);
 			return 1;
 		}
 	}

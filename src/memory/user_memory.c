@@ -13,6 +13,39 @@
 #include "kernel/proc.h"
 #include "memory/restore_shared.h"
 
+/* Makes one range of those that touch each other. Programs register buffers piece by piece. Returns
+ * the number of ranges that are left. */
+static size_t merge(struct proc_range *ranges, size_t count)
+{
+	size_t last = 0;
+
+	if (!count)
+		return 0;
+	qsort(ranges, count, sizeof(*ranges), compare_u64);
+	for (size_t i = 1; i < count; i++) {
+		if (ranges[i].start > ranges[last].end)
+			ranges[++last] = ranges[i];
+		else if (ranges[i].end > ranges[last].end)
+			ranges[last].end = ranges[i].end;
+	}
+	return last + 1;
+}
+
+/* The queues can start without the check. */
+static void note_ranges(const struct restore_session *session, const struct proc_range *ranges,
+			size_t count)
+{
+	const struct restored_task *task = &session->task;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = restore_shared_add_range(session->shared, task->vpid, ranges[i]);
+	if (ret < 0)
+		log_warn("kfd %d: cannot check all memory that its GPUs use, because the memory of"
+			 " all tasks is in too many parts",
+			 task->kfd_id);
+}
+
 int user_memory_note(struct restore_session *session, const struct kfd_priv *priv,
 		     const struct kfd_state *state)
 {
@@ -27,11 +60,11 @@ int user_memory_note(struct restore_session *session, const struct kfd_priv *pri
 			 task->kfd_id);
 		return 0;
 	}
-	for (size_t i = 0; !ret && i < count; i++)
-		ret = restore_shared_add_range(session->shared, task->vpid, ranges[i]);
-	return ret < 0 ? log_error(ret, "kfd %d: cannot record which memory its GPUs use",
-				   task->kfd_id)
-		       : 0;
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list the memory that its GPUs use",
+				 task->kfd_id);
+	note_ranges(session, ranges, merge(ranges, count));
+	return 0;
 }
 
 static int list_ranges(const struct restore_shared *shared, pid_t vpid,

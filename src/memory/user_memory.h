@@ -10,7 +10,7 @@
 
 /* In the task, after RESTORE of @state: notes the userptr BOs and SVM ranges of the task, which are
  * in @priv, the private data of the image. Logs on error. If the private data does not report them,
- * logs a line, and nothing is checked. */
+ * or if there are too many of them, logs a line, and the others are not checked. */
 int user_memory_note(struct restore_session *session, const struct kfd_priv *priv,
 		     const struct kfd_state *state);
 /* In CRIU's main process, when all memory of task @pid is restored. Logs on error, with the first
