@@ -4,7 +4,9 @@
 #include "restore/handoff.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -299,10 +301,28 @@ int handoff_new(const struct content_settings *settings, struct content_totals *
 	return 0;
 }
 
+/* The kernel starts no thread of a process whose children are to be in another PID namespace
+ * (copy_process()). CRIU has entered such a one for the tasks if it belongs to other containers,
+ * too, and has forked all of them. */
+static int start_in_own_namespace(struct handoff *handoff)
+{
+	_cleanup_close_ int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int entered = open("/proc/self/ns/pid_for_children", O_RDONLY | O_CLOEXEC);
+	int ret;
+
+	if (own < 0 || entered < 0 || setns(own, CLONE_NEWPID) < 0)
+		return -errno;
+	ret = thread_start(&handoff->listener, listen_for_tasks, handoff);
+	(void)setns(entered, CLONE_NEWPID);
+	return ret;
+}
+
 int handoff_listen(struct handoff *handoff)
 {
 	int ret = thread_start(&handoff->listener, listen_for_tasks, handoff);
 
+	if (ret == -EINVAL)
+		ret = start_in_own_namespace(handoff);
 	handoff->listening = !ret;
 	while (!ret && sem_wait(&handoff->ready) < 0)
 		; /* EINTR is the only error. */

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -357,6 +358,84 @@ TEST(mount_namespaces_can_be_entered_while_contents_are_loaded)
 		skip();
 	expect_entered(false);
 	expect_entered(true);
+}
+
+/* A process in a PID namespace of its own, which ends with this process. Returns its pid here, or a
+ * negative number: only root may make such a namespace. */
+static pid_t start_pod(void)
+{
+	pid_t init = -1;
+	int line[2];
+
+	assert_int_equal(pipe(line), 0);
+	if (!fork()) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (syscall(SYS_unshare, CLONE_NEWPID) == 0)
+			init = fork();
+		if (!init)
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		else
+			(void)!write(line[1], &init, sizeof(init));
+		for (;;)
+			(void)pause();
+	}
+	assert_int_equal(read(line[0], &init, sizeof(init)), sizeof(init));
+	(void)close(line[0]);
+	(void)close(line[1]);
+	return init;
+}
+
+static ino_t namespace_of_children(void)
+{
+	struct stat stat = { 0 };
+
+	(void)fstatat(AT_FDCWD, "/proc/self/ns/pid_for_children", &stat, 0);
+	return stat.st_ino;
+}
+
+/* As CRIU does with the namespace of a pod, in which its tasks are to be. */
+static int enter_pod(pid_t init)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", init);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 || setns(fd, CLONE_NEWPID) < 0 ? -errno : 0;
+}
+
+/* Runs in a child, whose children are in another PID namespace afterwards. */
+static int load_in_pod(pid_t init)
+{
+	_cleanup_handoff_ struct handoff *handoff = new_handoff();
+	_cleanup_set_ struct set *set = make_task_set(0);
+	ino_t entered;
+	pid_t task;
+
+	if (enter_pod(init) < 0)
+		return ENOENT;
+	entered = namespace_of_children();
+	if (handoff_listen(handoff) < 0)
+		return EAGAIN;
+	if (!entered || namespace_of_children() != entered)
+		return EXDEV;
+	task = fork_task(handoff, &set->job, 1);
+	return wait_for(task) < 0 || handoff_finish(handoff, task) < 0 ? EIO : 0;
+}
+
+/* For such a process the kernel starts no threads. */
+TEST(contents_of_tasks_in_an_entered_pid_namespace_are_loaded)
+{
+	pid_t init = start_pod(), pid;
+
+	if (init < 0)
+		skip();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(load_in_pod(init));
+	assert_int_equal(wait_for(pid), 0);
+	assert_int_equal(kill(init, SIGKILL), 0);
 }
 
 TEST(a_listener_that_cannot_unshare_its_root_fails)
