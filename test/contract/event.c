@@ -31,7 +31,7 @@ RULE(event_ids_start_at_1_and_the_page_is_given_once)
 	EXPECT(raw_open_acquired(&process), 0);
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, PAGE_BYTES, &page), 0);
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 16384, &small), 0);
-	if (!rule_kernel()->amd) {
+	if (!rule_kernel()->unchecked_handles) {
 		EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, small.handle, &id), -EINVAL);
 		EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, small.handle + 77, &id),
 		       -EINVAL);

@@ -7,12 +7,13 @@
 #include <stdint.h>
 
 struct kernel {
-	const char *name;    /* in the simulator's own table */
-	const char *release; /* how uname's release begins; NULL: no driver of Debian's */
-	const char *knobs;   /* what the simulator has to change in its column; NULL: nothing */
-	bool amd;     /* AMD's out-of-tree driver: share handles, and no check of buffer handles */
-	bool svm;     /* Debian builds it with SVM */
-	bool exports; /* EXPORT_DMABUF exists */
+	const char *name;       /* in the simulator's own table */
+	const char *release;    /* how uname's release begins; NULL: no driver of Debian's */
+	const char *knobs;      /* what the simulator has to change in its column; NULL: nothing */
+	bool amd;               /* AMD's out-of-tree driver: share handles */
+	bool unchecked_handles; /* the driver crashes on a handle of no buffer */
+	bool svm;               /* Debian builds it with SVM */
+	bool exports;           /* EXPORT_DMABUF exists */
 	/* KFD has a handle of each buffer in a file of its own: a buffer has one dma-buf, and may
 	 * be imported on another device. */
 	bool one_dmabuf;

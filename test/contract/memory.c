@@ -68,7 +68,7 @@ RULE(memory_map_and_unmap_keep_their_errors)
 	EXPECT(raw_alloc(&process, id, RAW_VRAM, 8192, NULL, &bo), 0);
 	unknown = bo;
 	unknown.handle += 17;
-	if (!rule_kernel()->amd)
+	if (!rule_kernel()->unchecked_handles)
 		EXPECT(raw_map(&process, &unknown, id), -ENOMEM);
 	EXPECT(raw_map(&process, &bo, id ^ 0x5555), -EINVAL);
 	EXPECT(raw_unmap(&process, &bo, id), -EINVAL);

@@ -497,6 +497,6 @@ RULE(share_what_is_not_gpu_memory_cannot_be_exported)
 	EXPECT(raw_alloc(&process, process.gpu[0].gpu_id, RAW_USERPTR, SIZE, memory, &user), 0);
 	EXPECT(raw_export(&process, &user, &fd), -EPERM);
 	user.handle++;
-	if (!rule_kernel()->amd)
+	if (!rule_kernel()->unchecked_handles)
 		EXPECT(raw_export(&process, &user, &fd), -EINVAL);
 }

@@ -108,7 +108,7 @@ static void note_taken(const struct sim_pdd *pdd, u32 id)
 {
 	struct sim *sim = pdd->gpu->sim;
 
-	if (SIM_KNOB(sim, unchecked_handles) && sim_ids_get(&pdd->mems, id))
+	if (SIM_KNOB(sim, unchecked_ids) && sim_ids_get(&pdd->mems, id))
 		sim_violation(sim, "RESTORE: two BOs with number %u: use after free", id);
 }
 

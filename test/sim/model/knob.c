@@ -55,6 +55,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(ipc_handles),
 	KNOB(maker_flags),
 	KNOB(unchecked_handles),
+	KNOB(unchecked_ids),
 	KNOB(reset_hidden),
 	KNOB(unknown_invalid),
 };

@@ -71,6 +71,7 @@ struct sim_knobs {
 	u64 ipc_handles;
 	u64 maker_flags;
 	u64 unchecked_handles;
+	u64 unchecked_ids;
 	u64 reset_hidden;
 	u64 unknown_invalid;
 };
