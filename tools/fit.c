@@ -18,6 +18,7 @@
 #include "image/image_validate.h"
 #include "images.h"
 #include "kernel/gpu_use.h"
+#include "kernel/kfd.h"
 #include "kernel/kfd_xnack.h"
 #include "kernel/render_node.h"
 #include "map/explain.h"
@@ -40,7 +41,8 @@ struct fit {
 	bool quiet;
 	/* amdgpu's parameter. It is taken for 0 if it is that of another machine. */
 	int noretry;
-	bool is_noretry_known;
+	/* Of KFD's version, or 0 if the machine is another one. */
+	uint32_t kfd_minor;
 	struct map_tree tree;
 	uint32_t claims[MAP_CLAIMS];
 };
@@ -128,12 +130,39 @@ static void print_xnack(const struct fit *fit, const struct tool_kfd *kfd,
 
 	for (size_t i = 0; i < map->num_nodes; i++)
 		depends |= map->local[i] && kfd_xnack_is_forbidden(map->local[i], 1);
-	if (depends && !fit->is_noretry_known && kfd_priv_has_xnack(&priv))
+	if (depends && !fit->kfd_minor && kfd_priv_has_xnack(&priv))
 		printf("  not checked: whether amdgpu has noretry=0 there, which these GPUs need for"
 		       " XNACK\n");
 }
 
-/* What a restore checks after the mapping and without the driver. Extra GPUs count as hidden. */
+static bool has_compute_queues(const CriuKfd *kfd)
+{
+	const struct kfd_priv priv = image_priv_of(kfd);
+	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
+	size_t num_queues = 0;
+	bool found = false;
+
+	(void)kfd_priv_list_queues(&priv, &queues, &num_queues);
+	for (size_t i = 0; i < num_queues; i++)
+		found |= queues[i].type == KFD_PRIV_QUEUE_COMPUTE;
+	return found;
+}
+
+/* How many XCCs a driver restores, and whether it counts those of partitions right, shows its
+ * version. */
+static void print_xccs(const struct fit *fit, const struct tool_kfd *kfd, const struct gpu_map *map)
+{
+	bool depends = false;
+
+	for (size_t i = 0; i < map->num_nodes; i++)
+		depends |= map->local[i] && topology_has_partitions(map->local[i]);
+	if (depends && !fit->kfd_minor && has_compute_queues(kfd->message))
+		printf("  not checked: whether the driver there restores compute queues on GPUs with"
+		       " several XCCs, or partitions of them\n");
+}
+
+/* What a restore checks after the mapping, before it calls the driver. Extra GPUs count as hidden.
+ */
 static int check_process(const struct fit *fit, const struct tool_kfd *kfd, struct topology *saved,
 			 struct gpu_map *map)
 {
@@ -147,7 +176,7 @@ static int check_process(const struct fit *fit, const struct tool_kfd *kfd, stru
 		.hidden = map->extra,
 		.num_hidden = map->num_extra,
 	};
-	int ret = queue_check_task(&task, -1, fit->options->force);
+	int ret = queue_check_task(&task, fit->kfd_minor, fit->options->force);
 
 	if (!ret)
 		ret = gpu_ids_foresee(&task, fit->options->force);
@@ -169,8 +198,10 @@ static int fit_process(struct fit *fit, const struct tool_kfd *kfd)
 	ret = check_process(fit, kfd, &saved, &map);
 	if (!fit->quiet)
 		print_map(name, ret < 0 ? "does not fit, with this mapping" : "fits", &saved, &map);
-	if (!fit->quiet && !ret)
+	if (!fit->quiet && !ret) {
 		print_xnack(fit, kfd, &map);
+		print_xccs(fit, kfd, &map);
+	}
 	return ret;
 }
 
@@ -334,6 +365,13 @@ static int fit_all(struct fit *fit, const struct tool_images *images)
 	return worst;
 }
 
+/* A restore needs /dev/kfd, too. */
+static int ask_driver(struct fit *fit)
+{
+	fit->noretry = kfd_xnack_read_noretry();
+	return kfd_check_version(&fit->kfd_minor);
+}
+
 static void fit_free(struct fit **fit)
 {
 	if (*fit)
@@ -355,9 +393,9 @@ int fit_run(const struct tool_request *request)
 	fit->local = &local;
 	fit->options = &options;
 	fit->quiet = request->quiet;
-	fit->is_noretry_known = !request->topology;
-	fit->noretry = request->topology ? 0 : kfd_xnack_read_noretry();
 	fit->tree.claims = fit->claims;
-	ret = fit_all(fit, &images);
+	ret = request->topology ? 0 : ask_driver(fit);
+	if (!ret)
+		ret = fit_all(fit, &images);
 	return ret == -ENOMEM ? TOOL_TROUBLE : ret < 0 ? TOOL_NO : TOOL_YES;
 }

@@ -28,6 +28,10 @@ bool kfd_queue_driver_saves_waves(void);
 
 /* Whether the state is that of fewer XCCs than the GPU has. */
 bool kfd_queue_lacks_xccs(const struct kfd_queue *queue);
+/* Whether RESTORE would also read the missing ones, from memory of others in the kernel. */
+bool kfd_queue_reads_beyond(const struct kfd_queue *queue);
+/* Whether the state is that of several XCCs, of which RESTORE would leave out all but one. */
+bool kfd_queue_exceeds_xccs(const struct kfd_queue *queue);
 
 /* The bytes of all control stacks of the saved XCCs, as the MQD and the GPU have them. 0: the queue
  * has none in the kernel. */

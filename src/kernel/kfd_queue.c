@@ -27,8 +27,9 @@
 #define MQD_RB_CNTL 0u
 #define KERNEL_RING (1u << 23)
 
-/* The XCCs were counted wrong from the kernel on that saves all of them, Linux 6.18 with KFD 1.18
- * (set_queue_properties_from_criu() in kfd_process_queue_manager.c). */
+/* The last KFD that saves and restores one XCC. Linux 6.18 has KFD 1.18, and all of them. From then
+ * on the XCCs were counted wrong (set_queue_properties_from_criu() in kfd_process_queue_manager.c).
+ */
 #define KFD_MINOR_ONE_XCC 17
 
 #define GPU_PAGE       4096u
@@ -72,6 +73,21 @@ bool kfd_queue_lacks_xccs(const struct kfd_queue *queue)
 {
 	return is_compute(queue) && queue->gpu->num_xcc > 1 &&
 	       queue->saved->mqd_size < (uint64_t)MQD_OF_ONE_XCC * queue->gpu->num_xcc;
+}
+
+/* restore_mqd_v9_4_3() in kfd_mqd_manager_v9.c copies an MQD for each XCC of the GPU, whatever the
+ * size in the record. */
+bool kfd_queue_reads_beyond(const struct kfd_queue *queue)
+{
+	return kfd_queue_lacks_xccs(queue) && queue->kfd_minor > KFD_MINOR_ONE_XCC;
+}
+
+/* restore_mqd() in the same file fills one MQD, and the GPU takes those of the other XCCs for this
+ * queue, too. */
+bool kfd_queue_exceeds_xccs(const struct kfd_queue *queue)
+{
+	return is_compute(queue) && queue->gpu->num_xcc > 1 &&
+	       queue->kfd_minor <= KFD_MINOR_ONE_XCC && queue->saved->mqd_size > MQD_OF_ONE_XCC;
 }
 
 /* Other generations have the control stack in the memory of the process (get_checkpoint_info() in

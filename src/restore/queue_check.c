@@ -11,7 +11,6 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "image/image_priv.h"
-#include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/kfd_queue.h"
 #include "memory/gpu_files.h"
@@ -52,7 +51,6 @@ struct check {
 	struct kfd_priv priv;
 	uint32_t kfd_minor;
 	bool force;
-	bool has_driver;
 };
 
 /* The driver would copy the control stack behind memory that has no room for one
@@ -78,9 +76,18 @@ static const struct rule {
 	  false, false },
 	{ cannot_keep_waves,
 	  "needs a driver that saves running waves; load amdgpu with cwsr_enable=1", false, true },
+	{ kfd_queue_reads_beyond,
+	  "was saved with fewer XCCs than this GPU has, and this kernel would read the others from"
+	  " foreign memory of its own; dump the job again under a kernel that saves all XCCs (Linux 6.18"
+	  " before 6.18.42)",
+	  false, true },
+	{ kfd_queue_exceeds_xccs,
+	  "was saved with all XCCs, and this kernel restores one XCC, so it would hang; restore under"
+	  " a kernel that restores all XCCs (Linux 6.18 before 6.18.42)",
+	  false, true },
 	{ kfd_queue_lacks_xccs,
 	  "was saved with fewer XCCs than this GPU has, so it would hang; dump the job again under"
-	  " a kernel that saves all XCCs (Linux 6.18)",
+	  " a kernel that saves all XCCs (Linux 6.18 before 6.18.42)",
 	  true, false },
 	{ kfd_queue_may_overrun,
 	  "would be on a partition of a GPU, where the kernel may write over its own memory (Linux"
@@ -146,7 +153,7 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 				 check->task->kfd_id, saved->id, saved->gpu_id);
 	queue.gpu = gpu_files_local(check->task, gpu);
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(rules); i++) {
-		if (rules[i].asks_driver && !check->has_driver)
+		if (rules[i].asks_driver && !check->kfd_minor)
 			continue;
 		if (rules[i].is_broken(&queue))
 			ret = refuse(check, &queue, &rules[i]);
@@ -154,12 +161,12 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 	return !ret && kfd_queue_lacks_stack(&queue) ? give_stack(check, &queue) : ret;
 }
 
-int queue_check_task(struct restored_task *task, int fd, bool force)
+int queue_check_task(struct restored_task *task, uint32_t kfd_minor, bool force)
 {
 	struct check check = { .task = task,
 			       .priv = image_priv_of(task->kfd),
-			       .force = force,
-			       .has_driver = fd >= 0 };
+			       .kfd_minor = kfd_minor,
+			       .force = force };
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues = 0;
 	int ret = kfd_priv_list_queues(&check.priv, &queues, &num_queues);
@@ -169,7 +176,6 @@ int queue_check_task(struct restored_task *task, int fd, bool force)
 		return 0;
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its queues", task->kfd_id);
-	ret = fd < 0 ? 0 : kfd_read_minor(fd, &check.kfd_minor);
 	/* From the last to the first: a control stack moves what is behind it. */
 	for (size_t i = num_queues; !ret && i-- > 0;)
 		ret = check_queue(&check, &queues[i]);

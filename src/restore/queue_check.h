@@ -5,6 +5,7 @@
 #define AMDGPU_PLUGIN_RESTORE_QUEUE_CHECK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "criu-amdgpu.pb-c.h"
 #include "map/map_tree.h"
@@ -15,9 +16,10 @@ struct restored_task;
  * is damaged; -ENOMEM. */
 int queue_check_add_image(const CriuKfd *kfd, struct map_tree *tree);
 
-/* In the task, before RESTORE of the open /dev/kfd @fd; -1: without the rules that ask the driver.
- * With @force most refusals are warnings; a queue without its control stack then gets an empty one
- * in the task's image. Private data of an unknown layout is left to the driver. Logs on error. */
-int queue_check_task(struct restored_task *task, int fd, bool force);
+/* In the task, before RESTORE. @kfd_minor: the second number of KFD's version, or 0 if the driver
+ * is not known; then the rules that ask the driver do not count. With @force most refusals are
+ * warnings; a queue without its control stack then gets an empty one in the task's image. Private
+ * data of an unknown layout is left to the driver. Logs on error. */
+int queue_check_task(struct restored_task *task, uint32_t kfd_minor, bool force);
 
 #endif

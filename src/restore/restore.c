@@ -319,6 +319,16 @@ static int load_contents(struct restore *restore)
 	return 0;
 }
 
+static int check_queues(struct restore *restore)
+{
+	uint32_t kfd_minor;
+	int ret = kfd_read_minor(restore->fd, &kfd_minor);
+
+	return ret < 0 ? ret
+		       : queue_check_task(restore->task, kfd_minor,
+					  restore->session->options->force);
+}
+
 /* What a restore can refuse, and what it needs, before the task has KFD state. */
 static int prepare(struct restore *restore)
 {
@@ -326,7 +336,7 @@ static int prepare(struct restore *restore)
 	int ret = restore_contents_check(restore->task);
 
 	if (!ret)
-		ret = queue_check_task(restore->task, restore->fd, session->options->force);
+		ret = check_queues(restore);
 	if (!ret)
 		ret = restore_hsakmt_shm(restore->task->kfd);
 	if (!ret)

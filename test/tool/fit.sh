@@ -30,6 +30,7 @@ fits() {
 	expect "fit, render nodes only, no GPU" 1 "^render node [0-9]*: does not fit" fit -t "$work/empty" "$work/renders"
 	fits_xnack
 	fits_state
+	fits_xccs
 	topology eight-other
 	expect "fit, quiet" 0 "" fit --quiet --topology "$tree" "$work/images"
 	expect "fit, another machine" 0 "another gpu_id" fit -t "$tree" "$work/images"
@@ -54,6 +55,23 @@ fits_state() {
 	sed -i 's/^location_id [1-9].*/location_id 25344/' "$work/one-card"/nodes/*/properties
 	expect "fit, BOs shared by one card" 1 "share buffers, and no mapping keeps them .* on different PCI devices" \
 		fit -t "$work/one-card" "$work/related"
+}
+
+# Drivers restore one XCC or all.
+fits_xccs() {
+	local command="env LD_PRELOAD=$PWD/build/sim/libamdgpu_sim.so AMDGPU_SIM_MACHINE=$work/xccs"
+	local one="saved with all XCCs, and this kernel restores one XCC" fewer="saved with fewer XCCs than this GPU has"
+
+	edited_machine xccs 's/^gfx_target_version 9.*/gfx_target_version 90402/;s/^num_xcc .*/num_xcc 8/'
+	on "$work/xccs" -k kernel=6.18 dump "$work/all-xccs" 1x1M:W,1x4K:Q
+	AMDGPU_FORCE=1 on "$work/xccs" -k kernel=6.12 dump "$work/one-xcc" 1x1M:W,1x4K:Q
+	AMDGPU_SIM_KNOBS=kernel=6.18 expect "fit, all XCCs" 0 "^process .*: fits$" fit "$work/all-xccs"
+	AMDGPU_FORCE=1 AMDGPU_SIM_KNOBS=kernel=6.12 expect "fit, all XCCs, a driver that restores one" 1 "$one" fit "$work/all-xccs"
+	AMDGPU_FORCE=1 AMDGPU_SIM_KNOBS=kernel=6.18 expect "fit, one XCC, a driver that restores all" 1 "$fewer" fit "$work/one-xcc"
+	AMDGPU_FORCE=1 AMDGPU_SIM_KNOBS=kernel=6.12 expect "fit, one XCC, a driver that restores one" 0 "$fewer" fit "$work/one-xcc"
+	AMDGPU_SIM_KNOBS="faults=kfd:OPEN 1 -13" expect "fit, no right to open" 1 "/dev/kfd: cannot open" fit "$work/all-xccs"
+	expect "fit, all XCCs, another machine" 0 "not checked: whether the driver there restores compute queues" \
+		fit -t "$work/xccs/sys/class/kfd/kfd/topology" "$work/all-xccs"
 }
 
 # Two machines with a GPU of gfx908, one with amdgpu's parameter.

@@ -277,11 +277,34 @@ static int check_generation(const struct sim_gpu *gpu)
 	return -EINVAL;
 }
 
+/* Without a comparison of sizes, restore_mqd() and restore_mqd_v9_4_3() in kfd_mqd_manager_v9.c
+ * read the MQDs of their XCCs, and take what follows @record->mqd_size for the control stack. A
+ * copy engine has one MQD, whatever the size. */
+static int check_size(const struct sim_gpu *gpu, const struct sim_priv_queue *record)
+{
+	bool compute = record->type == SIM_QUEUE_COMPUTE;
+	u32 one = compute ? SIM_MQD_COMPUTE_BYTES : SIM_MQD_SDMA_BYTES;
+	u32 read = compute ? sim_queue_mqd_bytes(gpu, record->type) : one;
+
+	if (SIM_KNOB(gpu->sim, one_mqd))
+		return record->mqd_size == one ? 0 : -EINVAL;
+	if (record->mqd_size < read)
+		sim_violation(gpu->sim,
+			      "RESTORE: queue %u has MQDs of %u bytes, and the driver reads %u:"
+			      " memory of others",
+			      record->q_id, record->mqd_size, read);
+	if (compute && record->mqd_size > read)
+		sim_violation(gpu->sim,
+			      "RESTORE: queue %u has MQDs of %u bytes, and the driver restores %u:"
+			      " the queue hangs",
+			      record->q_id, record->mqd_size, read);
+	return 0;
+}
+
 static int check_queue(const struct sim_gpu *gpu, const struct sim_priv_queue *record,
 		       const struct sim_mqd *mqd)
 {
 	bool compute = record->type == SIM_QUEUE_COMPUTE;
-	u32 mqd_bytes;
 	int ret;
 
 	if (!compute && record->type != SIM_QUEUE_SDMA && record->type != SIM_QUEUE_SDMA_XGMI)
@@ -289,11 +312,9 @@ static int check_queue(const struct sim_gpu *gpu, const struct sim_priv_queue *r
 	ret = check_generation(gpu);
 	if (ret < 0)
 		return ret;
-	mqd_bytes = sim_queue_mqd_bytes(gpu, record->type);
-	if (SIM_KNOB(gpu->sim, one_mqd))
-		mqd_bytes /= sim_queue_saved_xccs(gpu);
-	if (record->mqd_size != mqd_bytes)
-		return -EINVAL;
+	ret = check_size(gpu, record);
+	if (ret < 0)
+		return ret;
 	if (mqd->magic != SIM_MQD_MAGIC || mqd->ring_addr != record->q_address ||
 	    mqd->ring_size != record->q_size)
 		return -EINVAL;

@@ -48,7 +48,7 @@ static const struct row rows[] = {
 	 * size of the MQD with mqd_size_from_queue_type(), which is that of one XCC, and so does 7.1
 	 * of the out-of-tree driver. Its older releases and 6.18.16 have no such check. 6.1.192 and
 	 * 6.12.117 have it, too, and save one XCC */
-	ROW(one_mqd,                 0,   0,   0,   0,   0,   0,   0,   1,   1,        0,   0,        1),
+	ROW(one_mqd,                 0,   0,   0,   0,   0,   1,   0,   1,   1,        0,   0,        1),
 
 	/* The same file, set_queue_properties_from_criu(): 7.2.12 divides the size of the control
 	 * stacks by the XCCs of the whole device, 7.3-rc7 by those of the partition. 6.18 is like

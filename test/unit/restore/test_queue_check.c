@@ -208,35 +208,76 @@ TEST(states_that_harm_the_kernel_are_refused)
 	static const struct {
 		const char *gpus;
 		const char *parameter;
+		uint32_t kfd_minor;
 		struct saved_queue queue;
 		const char *words;
 		bool can_be_forced;
 	} cases[] = {
 		{ "",
 		  "1\n",
+		  18,
 		  { USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 30 },
 		  "rights of the kernel",
 		  false },
 		{ "",
 		  "1\n",
+		  18,
 		  { USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 31 },
 		  "rights of the kernel",
 		  false },
 		{ EIGHT_XCCS,
 		  "1\n",
+		  18,
 		  { USER_ID, 0, 8, 8 * STACK, STACK, PQ_CONTROL, 1u << 31 },
 		  "rights of the kernel",
 		  false },
-		{ "", "1\n", { USER_ID, 1, 1, 0, 0, 0, 1u << 23 }, "rights of the kernel", false },
+		{ "",
+		  "1\n",
+		  18,
+		  { USER_ID, 1, 1, 0, 0, 0, 1u << 23 },
+		  "rights of the kernel",
+		  false },
 		{ "$actl_stack_size 4096",
 		  "1\n",
+		  18,
 		  { USER_ID, 0, 1, STACK + 1, STACK, 0, 0 },
 		  "larger control stack",
 		  false },
-		{ "", "0\n", { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "cwsr_enable=1", false },
-		{ EIGHT_XCCS, "1\n", { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "fewer XCCs", true },
+		{ "", "0\n", 18, { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "cwsr_enable=1", false },
+		{ EIGHT_XCCS,
+		  "1\n",
+		  17,
+		  { USER_ID, 0, 1, STACK, STACK, 0, 0 },
+		  "fewer XCCs",
+		  true },
+		/* The kernel would read the other seven from its own memory. */
+		{ EIGHT_XCCS,
+		  "1\n",
+		  18,
+		  { USER_ID, 0, 1, STACK, STACK, 0, 0 },
+		  "fewer XCCs",
+		  false },
+		{ EIGHT_XCCS,
+		  "1\n",
+		  23,
+		  { USER_ID, 0, 7, STACK, STACK, 0, 0 },
+		  "fewer XCCs",
+		  false },
+		{ EIGHT_XCCS,
+		  "1\n",
+		  17,
+		  { USER_ID, 0, 8, 8 * STACK, STACK, 0, 0 },
+		  "restores one XCC",
+		  false },
+		{ EIGHT_XCCS,
+		  "1\n",
+		  17,
+		  { USER_ID, 0, 2, 2 * STACK, STACK, 0, 0 },
+		  "restores one XCC",
+		  false },
 		{ MI300 ";" ONE_DEVICE,
 		  "1\n",
+		  18,
 		  { USER_ID, 0, 1, STACK, STACK, 0, 0 },
 		  "on a partition of a GPU",
 		  true },
@@ -246,6 +287,7 @@ TEST(states_that_harm_the_kernel_are_refused)
 		print_message("case %zu\n", i);
 		unit_print("parameter-cwsr_enable", "%s", cases[i].parameter);
 		change_gpus(cases[i].gpus);
+		kernel.kfd_minor = cases[i].kfd_minor;
 		give_queue(&cases[i].queue);
 		copy_gpu_to_image();
 		assert_refused(cases[i].words);
@@ -274,6 +316,25 @@ TEST(other_gpus_of_one_slot_are_not_refused)
 		change_gpus(cases[i].gpus);
 		kernel.kfd_minor = cases[i].kfd_minor;
 		give_queue(&good);
+		copy_gpu_to_image();
+		assert_restored();
+	}
+}
+
+/* An engine has one MQD, so each kernel restores it from the first of any number. */
+TEST(copy_queues_may_have_more_or_fewer_mqds)
+{
+	static const struct {
+		uint32_t kfd_minor, mqds;
+	} cases[] = { { 17, 8 }, { 18, 1 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct saved_queue queue = { USER_ID, 1, cases[i].mqds, 0, 0, 0, 0 };
+
+		print_message("case %zu\n", i);
+		change_gpus(EIGHT_XCCS);
+		kernel.kfd_minor = cases[i].kfd_minor;
+		give_queue(&queue);
 		copy_gpu_to_image();
 		assert_restored();
 	}
