@@ -67,7 +67,7 @@ static const struct compute_rule {
 	/* RESTORE needs the area for waves in a BO (kfd_queue_acquire_buffers() in kfd_queue.c,
 	 * called by kfd_criu_restore_queue()). */
 	{ DUMP_QUEUE_REFUSED, RELEASE(6, 12, 111), RELEASE(6, 12, 118), may_lack_area },
-	{ DUMP_QUEUE_REFUSED, RELEASE(7, 2, 0), RELEASE(7, 4, 0), has_xccs },
+	{ DUMP_QUEUE_XCCS_REFUSED, RELEASE(7, 2, 0), RELEASE(7, 4, 0), has_xccs },
 	/* CHECKPOINT saves the first XCC: checkpoint_mqd_v9_4_3() in kfd_mqd_manager_v9.c is newer.
 	 */
 	{ DUMP_QUEUE_XCCS, 1, RELEASE(6, 18, 0), has_xccs },

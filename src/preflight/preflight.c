@@ -161,18 +161,18 @@ static const struct rule {
 	     .needs_no_record = true, .shows_early = true),
 	RULE(DUMP_QUEUE_XCCS, PREFLIGHT_QUEUE,
 	     "runs on several XCCs, and this kernel has not saved all of them: the queue would hang after a restore",
-	     "use a kernel that saves all XCCs (Linux 6.18), or with this kernel a partition mode with one XCC for each GPU (CPX)",
+	     "use a kernel that saves and restores all XCCs (Linux 6.18 before 6.18.42), or with this kernel a partition mode with one XCC for each GPU (CPX)",
 	     true, .queue_breaks = kfd_queue_lacks_xccs, .shows_early = true),
 	RULE(DUMP_QUEUE_WITHOUT_AREA, PREFLIGHT_QUEUE,
 	     "has no area for its waves, so running waves would be lost",
 	     "load amdgpu with cwsr_enable=1", true, .queue_breaks = lacks_save_area),
 	RULE(DUMP_QUEUE_STACK, PREFLIGHT_QUEUE,
-	     "was saved without its control stack, so running waves would be lost (Linux 7.2 and 7.3, compute queues on gfx9)",
-	     "use another kernel (Linux 6.12), or have the process destroy its compute queues before the dump",
+	     "was saved without its control stack, so running waves would be lost (Linux 7.2 and 7.3, AMD's out-of-tree driver 7.1, compute queues on gfx9)",
+	     "use another kernel (Linux 6.12; on several XCCs Linux 6.18 before 6.18.42), or have the process destroy its compute queues before the dump",
 	     true, .queue_breaks = kfd_queue_lacks_stack, .shows_early = true),
 	RULE(DUMP_QUEUE_PARTITION, PREFLIGHT_QUEUE,
-	     "is on a partition of a GPU (mode DPX, QPX or CPX), and the kernel may write over its own memory when it rebuilds the queue (Linux 6.18 to 7.2, newer out-of-tree drivers)",
-	     "use mode SPX, or Linux 6.12 and mode CPX; a kernel with the change \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3) is safe, but the plugin cannot ask for it",
+	     "is on a partition of a GPU (mode DPX, QPX or CPX), and the kernel may write over its own memory when it rebuilds the queue (Linux 6.18 to 7.2, AMD's out-of-tree drivers before 7.1)",
+	     "use mode SPX, or Linux 6.12 and mode CPX; a kernel with the change \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3, AMD's out-of-tree driver 7.1) is safe, but the plugin cannot ask for it",
 	     true, .queue_breaks = kfd_queue_may_overrun, .needs_no_record = true,
 	     .shows_early = true),
 	RULE(DUMP_QUEUE_GENERATION, PREFLIGHT_QUEUE,
@@ -180,8 +180,12 @@ static const struct rule {
 	     "have the process destroy its queues before the dump", true,
 	     .queue_breaks = cannot_be_rebuilt, .needs_no_record = true, .shows_early = true),
 	RULE(DUMP_QUEUE_REFUSED, PREFLIGHT_QUEUE,
-	     "cannot be rebuilt by this kernel, so the job would be lost (Linux 6.12.111 to 6.12.117, on gfx10, or if the area for waves is in an SVM range; Linux 7.2 and 7.3, on a GPU with several XCCs)",
+	     "cannot be rebuilt by this kernel, so the job would be lost (Linux 6.12.111 to 6.12.117, on gfx10, or if the area for waves is in an SVM range)",
 	     "use another kernel, or start the job with HSA_USE_SVM=0 (likely to help on gfx9)",
+	     true),
+	RULE(DUMP_QUEUE_XCCS_REFUSED, PREFLIGHT_QUEUE,
+	     "cannot be rebuilt by this kernel on a GPU with several XCCs, so the job would be lost (Linux 6.18 from 6.18.42 on, 7.2 and 7.3, AMD's out-of-tree driver 7.1)",
+	     "use a kernel that saves and restores all XCCs (Linux 6.18 before 6.18.42), or Linux 6.12 in mode CPX",
 	     true),
 
 	RULE(DUMP_BO_KIND, PREFLIGHT_BO, "has an unknown kind", "a newer plugin may know it", false,
@@ -423,6 +427,7 @@ static int check_rebuild(const struct dumped_process *process, const struct kfd_
 
 	for (size_t i = 0; i < num_queues; i++) {
 		const struct kfd_priv_queue *queue = &queues[i];
+		const struct topology_node *gpu = bo_index_gpu_of(process, queue->gpu_id);
 		int ret;
 
 		if (!queue_probe_can_ask(&process->state, &process->session->topology,
@@ -431,10 +436,11 @@ static int check_rebuild(const struct dumped_process *process, const struct kfd_
 		ret = queue_probe_ask(&process->state, &process->session->topology, queue,
 				      &process->session->queue_answers);
 		if (ret == -EOPNOTSUPP)
-			return preflight_refuse(process->session, DUMP_QUEUE_REFUSED,
-						"%s: queue %u of type %u on GPU 0x%04x",
-						process->name, queue->id, queue->type,
-						queue->gpu_id);
+			return preflight_refuse(
+				process->session,
+				gpu->num_xcc > 1 ? DUMP_QUEUE_XCCS_REFUSED : DUMP_QUEUE_REFUSED,
+				"%s: queue %u of type %u on GPU 0x%04x", process->name, queue->id,
+				queue->type, queue->gpu_id);
 		if (ret < 0 && !has_warned)
 			log_warn("%s: cannot try whether this kernel can rebuild queue %u on"
 				 " GPU 0x%04x: %s; try a restore before you rely on the dump",

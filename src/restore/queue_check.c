@@ -91,8 +91,9 @@ static const struct rule {
 	  true, false },
 	{ kfd_queue_may_overrun,
 	  "would be on a partition of a GPU, where the kernel may write over its own memory (Linux"
-	  " 6.18 to 7.2, newer out-of-tree drivers); use mode SPX, or a kernel with the change"
-	  " \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3)",
+	  " 6.18 to 7.2, AMD's out-of-tree drivers before 7.1); use mode SPX, or a kernel with the"
+	  " change \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3, AMD's"
+	  " out-of-tree driver 7.1)",
 	  true, true },
 	{ kfd_queue_changes_partition,
 	  "of a copy engine would be on a partition with another number than at the dump, where its"
@@ -100,7 +101,7 @@ static const struct rule {
 	  true, false },
 	{ kfd_queue_lacks_stack,
 	  "was saved without its control stack, so its running waves are lost; dump the job again"
-	  " under another kernel than Linux 7.2 and 7.3",
+	  " under another kernel than Linux 7.2 and 7.3, and AMD's out-of-tree driver 7.1",
 	  true, false },
 };
 

@@ -126,7 +126,7 @@ checks_kernels() {
 	for release in 6.1.0-40-amd64 6.17.13; do
 		RELEASE=$release checked "$work/xccs" "XCCs with Linux $release" 0 "a compute queue may be refused: it runs on several XCCs, .*; use .*Linux 6.18" -q -L build
 	done
-	RELEASE=7.2.12 checked "$work/xccs" "XCCs with Linux 7.2" 0 "a compute queue may be refused: it cannot be rebuilt by this kernel" -q -L build
+	RELEASE=7.2.12 checked "$work/xccs" "XCCs with Linux 7.2" 0 "a compute queue may be refused: it cannot be rebuilt by this kernel on a GPU with several XCCs, .*; use .*Linux 6.18 before 6.18.42" -q -L build
 	for release in 6.18-amd64 7.1.0; do
 		RELEASE=$release checked "$work/xccs" "XCCs with Linux $release" 0 "" -q -L build
 	done
