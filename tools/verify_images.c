@@ -9,7 +9,9 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "image/image.h"
+#include "image/image_priv.h"
 #include "images.h"
+#include "kernel/kfd_priv.h"
 
 /* Two states of one process are from two dumps. */
 static int check_kfds(const struct tool_images *images)
@@ -194,11 +196,30 @@ static int check_renders(const struct tool_images *images)
 	return 0;
 }
 
+/* Another driver may have written them. */
+static void warn_of_layouts(const struct tool_images *images)
+{
+	for (size_t i = 0; i < images->num_kfds; i++) {
+		const struct tool_kfd *kfd = &images->kfds[i];
+		const struct kfd_priv priv = image_priv_of(kfd->message);
+		uint64_t bo_size;
+
+		if (kfd->message->num_of_gpus && kfd_priv_find_bo_size(&priv, &bo_size) < 0)
+			log_warn(
+				"kfd %d: its private data have a layout that this plugin does not"
+				" know, so they are not checked, and a restore refuses them without"
+				" AMDGPU_FORCE",
+				kfd->id);
+	}
+}
+
 int verify_images(const struct tool_images *images)
 {
 	int ret = check_kfds(images);
 
 	if (!ret)
 		ret = check_renders(images);
+	if (!ret)
+		warn_of_layouts(images);
 	return ret ? ret : check_objects(images);
 }

@@ -106,7 +106,7 @@ int image_priv_validate(int id, const CriuKfd *kfd)
 		return log_error(
 			-EINVAL,
 			"kfd %d: its private data can be read in two ways; use another image", id);
-	/* Another driver may have written it, which restores it, too. */
+	/* queue_check_task() refuses a layout that is not known. */
 	if (ret < 0)
 		return 0;
 	ret = list_handles(id, kfd, &priv, bo_size, handles);

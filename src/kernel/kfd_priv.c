@@ -215,6 +215,16 @@ static bool fits(struct walk *walk, uint64_t bo_size)
 	return !bytes_left(walk);
 }
 
+static bool has_known_version(const struct kfd_priv *priv)
+{
+	uint32_t version;
+
+	if (priv->size < PROCESS_SIZE)
+		return false;
+	memcpy(&version, priv->bytes, sizeof(version));
+	return (version & ~MARK) == VERSION;
+}
+
 /* @ret_walk: what the records say. Without BOs, all layouts are the same. */
 static int find_layout(const struct kfd_priv *priv, const struct bo_layout **ret_layout,
 		       struct walk *ret_walk)
@@ -222,6 +232,8 @@ static int find_layout(const struct kfd_priv *priv, const struct bo_layout **ret
 	const size_t count = priv->num_bos ? ARRAY_SIZE(bo_layouts) : 1;
 
 	*ret_layout = NULL;
+	if (!has_known_version(priv))
+		return -EINVAL;
 	for (size_t i = 0; i < count; i++) {
 		struct walk walk = { .priv = priv };
 
@@ -266,15 +278,8 @@ int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **re
 {
 	const struct bo_layout *layout;
 	struct walk walk, again = { .priv = priv };
-	uint32_t version;
-	int ret;
+	int ret = find_layout(priv, &layout, &walk);
 
-	if (priv->size < PROCESS_SIZE)
-		return -EINVAL;
-	memcpy(&version, priv->bytes, sizeof(version));
-	if ((version & ~MARK) != VERSION)
-		return -EINVAL;
-	ret = find_layout(priv, &layout, &walk);
 	if (ret < 0)
 		return ret;
 	again.queues = calloc(walk.num_queues + 1, sizeof(*again.queues));

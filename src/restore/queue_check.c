@@ -162,6 +162,29 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 	return !ret && kfd_queue_lacks_stack(&queue) ? give_stack(check, &queue) : ret;
 }
 
+/* The driver may read queues where the plugin cannot, and would copy their hardware state. */
+static int refuse_layout(const struct check *check)
+{
+	static const char what[] = "a layout that this plugin does not know, so it cannot check the"
+				   " queues in them; a newer plugin may know it";
+	const struct kfd_priv *priv = &check->priv;
+
+	if (check->force) {
+		log_warn(
+			"kfd %d: its private data (%zu bytes for %u GPUs, %u BOs and %u objects) have"
+			" %s; restored anyway, because AMDGPU_FORCE is set",
+			check->task->kfd_id, priv->size, priv->num_devices, priv->num_bos,
+			priv->num_objects, what);
+		return 0;
+	}
+	return log_error(
+		-EOPNOTSUPP,
+		"kfd %d: its private data (%zu bytes for %u GPUs, %u BOs and %u objects) have"
+		" %s; AMDGPU_FORCE=1 restores it anyway",
+		check->task->kfd_id, priv->size, priv->num_devices, priv->num_bos,
+		priv->num_objects, what);
+}
+
 int queue_check_task(struct restored_task *task, uint32_t kfd_minor, bool force)
 {
 	struct check check = { .task = task,
@@ -172,9 +195,8 @@ int queue_check_task(struct restored_task *task, uint32_t kfd_minor, bool force)
 	size_t num_queues = 0;
 	int ret = kfd_priv_list_queues(&check.priv, &queues, &num_queues);
 
-	/* The driver finds its layout, or refuses the data. */
 	if (ret == -EINVAL)
-		return 0;
+		return refuse_layout(&check);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its queues", task->kfd_id);
 	/* From the last to the first: a control stack moves what is behind it. */

@@ -18,8 +18,8 @@ int queue_check_add_image(const CriuKfd *kfd, struct map_tree *tree);
 
 /* In the task, before RESTORE. @kfd_minor: the second number of KFD's version, or 0 if the driver
  * is not known; then the rules that ask the driver do not count. With @force most refusals are
- * warnings; a queue without its control stack then gets an empty one in the task's image. Private
- * data of an unknown layout is left to the driver. Logs on error. */
+ * warnings; a queue without its control stack then gets an empty one in the task's image. Logs on
+ * error. */
 int queue_check_task(struct restored_task *task, uint32_t kfd_minor, bool force);
 
 #endif

@@ -16,8 +16,11 @@ static void write_kfd(void)
 {
 	CriuKfd *kfd = new_kfd();
 
-	kfd->priv_data.data = calloc(1, PRIVATE_SIZE);
-	kfd->priv_data.len = PRIVATE_SIZE;
+	/* The version, and a record for the GPU. */
+	kfd->priv_data.data = calloc(1, 8 + 8);
+	promise(kfd->priv_data.data);
+	kfd->priv_data.data[0] = 1;
+	kfd->priv_data.len = 8 + 8;
 	promise(image_write_kfd(4, kfd) == 0);
 	criu_kfd__free_unpacked(kfd, NULL);
 }

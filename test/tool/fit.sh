@@ -31,6 +31,7 @@ fits() {
 	fits_xnack
 	fits_state
 	fits_xccs
+	fits_layout
 	topology eight-other
 	expect "fit, quiet" 0 "" fit --quiet --topology "$tree" "$work/images"
 	expect "fit, another machine" 0 "another gpu_id" fit -t "$tree" "$work/images"
@@ -55,6 +56,16 @@ fits_state() {
 	sed -i 's/^location_id [1-9].*/location_id 25344/' "$work/one-card"/nodes/*/properties
 	expect "fit, BOs shared by one card" 1 "share buffers, and no mapping keeps them .* on different PCI devices" \
 		fit -t "$work/one-card" "$work/related"
+}
+
+# The driver would read queues where the plugin cannot.
+fits_layout() {
+	local words="a layout that this plugin does not know, so it cannot check the queues in them"
+
+	topology one
+	build/tool/make_image "$tree" "$work/layout" new
+	expect "fit, an unknown layout" 1 "$words" fit -t "$tree" "$work/layout"
+	AMDGPU_FORCE=1 expect "fit, an unknown layout by force" 0 "$words" fit -t "$tree" "$work/layout"
 }
 
 # Drivers restore one XCC or all.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* make_image TREE DIR: writes the image of a process to DIR. It sees all GPUs of the topology TREE,
- * and has nothing else. make_image a|b|gem DIR: images of CRIU's own plugin, of 3.17 to 4.2 or
- * later, or later with a GEM object. */
+/* make_image TREE DIR [new]: writes the image of a process to DIR. It sees all GPUs of the topology
+ * TREE, and has nothing else. new: the driver's private data has a version that no driver has yet.
+ * make_image a|b|gem DIR: images of CRIU's own plugin, of 3.17 to 4.2 or later, or later with a GEM
+ * object. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ static int write_foreign(const char *kind, const char *dir)
 	return 0;
 }
 
-static int write_machine(const char *tree)
+static int write_machine(const char *tree, uint8_t version)
 {
 	struct topology topology;
 	CriuKfd *kfd = malloc(sizeof(*kfd));
@@ -67,25 +68,27 @@ static int write_machine(const char *tree)
 		return ret;
 	criu_kfd__init(kfd);
 	kfd->pid = 100;
-	kfd->priv_data.data = malloc(1);
-	kfd->priv_data.len = kfd->priv_data.data != NULL;
-	if (kfd->priv_data.len)
-		kfd->priv_data.data[0] = 0;
 	kfd->device_entries = calloc(topology.num_nodes + 1, sizeof(*kfd->device_entries));
 	for (size_t i = 0; i < topology.num_nodes; i++) {
 		kfd->device_entries[kfd->n_device_entries++] =
 			topology_entry_new(&topology, &topology.nodes[i]);
 		kfd->num_of_gpus += topology.nodes[i].gpu_id != 0;
 	}
+	/* The version of the driver's private data, and a record for each GPU. */
+	kfd->priv_data.len = 8 + 8 * (size_t)kfd->num_of_gpus;
+	kfd->priv_data.data = calloc(1, kfd->priv_data.len);
+	if (!kfd->priv_data.data)
+		return -ENOMEM;
+	kfd->priv_data.data[0] = version;
 	return image_write_kfd(1, kfd);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
 	(void)mkdir(argv[2], 0700);
 	if (!strcmp(argv[1], "a") || !strcmp(argv[1], "b") || !strcmp(argv[1], "gem"))
 		return write_foreign(argv[1], argv[2]);
-	return host_open_images(argv[2]) < 0 || write_machine(argv[1]) < 0;
+	return host_open_images(argv[2]) < 0 || write_machine(argv[1], argc == 4 ? 2 : 1) < 0;
 }

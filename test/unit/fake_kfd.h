@@ -22,8 +22,6 @@
 /* Its descriptor of /dev/kfd is this number plus that of the test, which is below FAKE_FDS. */
 #define KFD_FDS  20000
 #define FAKE_FDS 256
-/* The size of private data in images that no test looks into. */
-#define PRIVATE_SIZE 24
 #define QUEUE_RECORD 120
 #define EVENT_RECORD 64
 #define CTL_STACK    64

@@ -118,15 +118,35 @@ static inline void make_image(void)
 	add_image_bo(KFD_BO_DOORBELL, 0x4000, 0x2000, OLD_DOORBELL);
 	add_image_bo(KFD_BO_USERPTR, 0x700000, 0x5000, 0);
 	image->num_of_objects = 2;
-	image->priv_data.data = malloc(PRIVATE_SIZE);
-	memset(image->priv_data.data, 0x77, PRIVATE_SIZE);
-	image->priv_data.len = PRIVATE_SIZE;
 	image->has_num_of_mappings = true;
 	image->num_of_mappings = 1;
 }
 
+/* What Linux 6.18 saves: records of BOs, whose user memory this process has, and of events. */
+static inline void give_private_data(void)
+{
+	static uint8_t user_memory[1 << 16] __attribute__((aligned(4096)));
+	const uint64_t user = (uintptr_t)user_memory;
+	const size_t bos = 8 + 8 * (size_t)image->num_of_gpus;
+	const size_t events = bos + 272 * image->n_bo_entries;
+	uint8_t *data;
+
+	image->priv_data.len = events + 64 * (size_t)image->num_of_objects;
+	image->priv_data.data = data = calloc(1, image->priv_data.len);
+	assert_non_null(data);
+	data[0] = 1;
+	for (uint32_t i = 0; i < image->n_bo_entries; i++) {
+		memcpy(data + bos + 272 * (size_t)i, &user, sizeof(user));
+		memcpy(data + bos + 272 * (size_t)i + 8, &i, sizeof(i));
+	}
+	for (uint32_t i = 0; i < image->num_of_objects; i++)
+		data[events + 64 * (size_t)i] = 1;
+}
+
 static inline void write_image(int id)
 {
+	if (image->num_of_gpus && !image->priv_data.len)
+		give_private_data();
 	assert_int_equal(image_write_kfd(id, image), 0);
 }
 

@@ -203,101 +203,81 @@ static void copy_gpu_to_image(void)
 	image->device_entries[1]->num_xcc = present->num_xcc;
 }
 
+static const struct {
+	const char *gpus;
+	const char *parameter;
+	uint32_t kfd_minor;
+	struct saved_queue queue;
+	const char *words;
+	bool can_be_forced;
+} harmful[] = {
+	{ "",
+	  "1\n",
+	  18,
+	  { USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 30 },
+	  "rights of the kernel",
+	  false },
+	{ "",
+	  "1\n",
+	  18,
+	  { USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 31 },
+	  "rights of the kernel",
+	  false },
+	{ EIGHT_XCCS,
+	  "1\n",
+	  18,
+	  { USER_ID, 0, 8, 8 * STACK, STACK, PQ_CONTROL, 1u << 31 },
+	  "rights of the kernel",
+	  false },
+	{ "", "1\n", 18, { USER_ID, 1, 1, 0, 0, 0, 1u << 23 }, "rights of the kernel", false },
+	{ "$actl_stack_size 4096",
+	  "1\n",
+	  18,
+	  { USER_ID, 0, 1, STACK + 1, STACK, 0, 0 },
+	  "larger control stack",
+	  false },
+	{ "", "0\n", 18, { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "cwsr_enable=1", false },
+	{ EIGHT_XCCS, "1\n", 17, { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "fewer XCCs", true },
+	/* The kernel would read the other seven from its own memory. */
+	{ EIGHT_XCCS, "1\n", 18, { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "fewer XCCs", false },
+	{ EIGHT_XCCS, "1\n", 23, { USER_ID, 0, 7, STACK, STACK, 0, 0 }, "fewer XCCs", false },
+	{ EIGHT_XCCS,
+	  "1\n",
+	  17,
+	  { USER_ID, 0, 8, 8 * STACK, STACK, 0, 0 },
+	  "restores one XCC",
+	  false },
+	{ EIGHT_XCCS,
+	  "1\n",
+	  17,
+	  { USER_ID, 0, 2, 2 * STACK, STACK, 0, 0 },
+	  "restores one XCC",
+	  false },
+	{ MI300 ";" ONE_DEVICE,
+	  "1\n",
+	  18,
+	  { USER_ID, 0, 1, STACK, STACK, 0, 0 },
+	  "on a partition of a GPU",
+	  true },
+};
+
 TEST(states_that_harm_the_kernel_are_refused)
 {
-	static const struct {
-		const char *gpus;
-		const char *parameter;
-		uint32_t kfd_minor;
-		struct saved_queue queue;
-		const char *words;
-		bool can_be_forced;
-	} cases[] = {
-		{ "",
-		  "1\n",
-		  18,
-		  { USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 30 },
-		  "rights of the kernel",
-		  false },
-		{ "",
-		  "1\n",
-		  18,
-		  { USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 31 },
-		  "rights of the kernel",
-		  false },
-		{ EIGHT_XCCS,
-		  "1\n",
-		  18,
-		  { USER_ID, 0, 8, 8 * STACK, STACK, PQ_CONTROL, 1u << 31 },
-		  "rights of the kernel",
-		  false },
-		{ "",
-		  "1\n",
-		  18,
-		  { USER_ID, 1, 1, 0, 0, 0, 1u << 23 },
-		  "rights of the kernel",
-		  false },
-		{ "$actl_stack_size 4096",
-		  "1\n",
-		  18,
-		  { USER_ID, 0, 1, STACK + 1, STACK, 0, 0 },
-		  "larger control stack",
-		  false },
-		{ "", "0\n", 18, { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "cwsr_enable=1", false },
-		{ EIGHT_XCCS,
-		  "1\n",
-		  17,
-		  { USER_ID, 0, 1, STACK, STACK, 0, 0 },
-		  "fewer XCCs",
-		  true },
-		/* The kernel would read the other seven from its own memory. */
-		{ EIGHT_XCCS,
-		  "1\n",
-		  18,
-		  { USER_ID, 0, 1, STACK, STACK, 0, 0 },
-		  "fewer XCCs",
-		  false },
-		{ EIGHT_XCCS,
-		  "1\n",
-		  23,
-		  { USER_ID, 0, 7, STACK, STACK, 0, 0 },
-		  "fewer XCCs",
-		  false },
-		{ EIGHT_XCCS,
-		  "1\n",
-		  17,
-		  { USER_ID, 0, 8, 8 * STACK, STACK, 0, 0 },
-		  "restores one XCC",
-		  false },
-		{ EIGHT_XCCS,
-		  "1\n",
-		  17,
-		  { USER_ID, 0, 2, 2 * STACK, STACK, 0, 0 },
-		  "restores one XCC",
-		  false },
-		{ MI300 ";" ONE_DEVICE,
-		  "1\n",
-		  18,
-		  { USER_ID, 0, 1, STACK, STACK, 0, 0 },
-		  "on a partition of a GPU",
-		  true },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(harmful); i++) {
 		print_message("case %zu\n", i);
-		unit_print("parameter-cwsr_enable", "%s", cases[i].parameter);
-		change_gpus(cases[i].gpus);
-		kernel.kfd_minor = cases[i].kfd_minor;
-		give_queue(&cases[i].queue);
+		unit_print("parameter-cwsr_enable", "%s", harmful[i].parameter);
+		change_gpus(harmful[i].gpus);
+		kernel.kfd_minor = harmful[i].kfd_minor;
+		give_queue(&harmful[i].queue);
 		copy_gpu_to_image();
-		assert_refused(cases[i].words);
+		assert_refused(harmful[i].words);
 		with_force(true);
-		give_queue(&cases[i].queue);
+		give_queue(&harmful[i].queue);
 		copy_gpu_to_image();
-		if (cases[i].can_be_forced)
+		if (harmful[i].can_be_forced)
 			assert_restored();
 		else
-			assert_refused(cases[i].words);
+			assert_refused(harmful[i].words);
 		with_force(false);
 		forget_image();
 	}
@@ -366,6 +346,39 @@ TEST(each_mqd_counts)
 	give_queue(&queue);
 	copy_gpu_to_image();
 	assert_refused("without its control stack");
+}
+
+/* Whatever a record cannot be read as, the driver may read as a queue. */
+TEST(a_layout_that_is_not_known_is_refused)
+{
+	static const struct {
+		size_t offset;
+		uint32_t value;
+	} cases[] = {
+		/* Another version, an MQD of no bytes, an object of an unknown type, and no GPU. */
+		{ 0, 2 },
+		{ QUEUE_OFFSET + 112, 0 },
+		{ QUEUE_OFFSET, 7 },
+		{ QUEUE_OFFSET + 64, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		give_queue(&good);
+		set_at(image->priv_data.data + cases[i].offset, cases[i].value);
+		assert_fails(restore_queues());
+		assert_logged("Error (amdgpu_plugin): kfd 5: its private data ",
+			      "a layout that this plugin does not know",
+			      "AMDGPU_FORCE=1 restores it anyway");
+		assert_int_equal(calls(KFD_RESTORE), 0);
+		with_force(true);
+		give_queue(&good);
+		set_at(image->priv_data.data + cases[i].offset, cases[i].value);
+		assert_restored();
+		with_force(false);
+		assert_logged("Warn  (amdgpu_plugin): kfd 5: its private data ",
+			      "AMDGPU_FORCE is set");
+	}
 }
 
 /* Two sizes of BO records fit, and the queue has another MQD in each. */

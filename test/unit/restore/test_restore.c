@@ -253,6 +253,7 @@ TEST(a_kernel_that_maps_by_the_known_id_gets_that_offset)
 TEST(the_gpus_of_all_images_are_mapped_together)
 {
 	KfdDeviceEntry *saved;
+	int fd;
 
 	kernel.machine = "eight-other";
 	make_image();
@@ -264,7 +265,9 @@ TEST(the_gpus_of_all_images_are_mapped_together)
 	saved->gpu_id = saved->actual_gpu_id = 0x777;
 	write_image(7);
 	start_restore();
-	(void)restore_file(5);
+	fd = restore_file(5);
+	assert_true(fd >= 0);
 	assert_logged("map: saved GPU 0xbeef ", "-> 0x23d5 ");
 	end_restore(-1);
+	(void)close(fd);
 }

@@ -54,6 +54,9 @@ TEST(gpus_that_do_not_fit_are_refused)
 TEST(gpus_too_many_to_see_are_refused_in_words)
 {
 	make_image();
+	give_private_data();
+	/* The last object is an SVM range, which has as many bytes as an event here. */
+	image->priv_data.data[image->priv_data.len - 64] = 2;
 	kernel.machine = "eight";
 	assert_refused("device cgroup");
 }
