@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "criu/log.h"
+#include "image/fields.h"
 
 /* The memory for a message: its packed size, its unpacked size, and a fixed allowance. One BO takes
  * 49 bytes in the message and 184 in memory: 112 for its entry, 8 for the pointer to it, and 64
@@ -47,6 +48,23 @@ static void budget_free(void *budget, void *memory)
 	free(memory);
 }
 
+/* A restore may need what such a field says. Other programs leave the fields of this plugin out. */
+static int check_fields(const char *name, ProtobufCMessage *message)
+{
+	uint32_t number;
+	const ProtobufCMessage *found = fields_find_unknown(message, &number);
+	int ret;
+
+	if (!found)
+		return 0;
+	ret = log_error(-EOPNOTSUPP,
+			"image %s: it has field %" PRIu32 " of %s, which this plugin does not know;"
+			" use a newer plugin, or that of the dump",
+			name, number, found->descriptor->name);
+	protobuf_c_message_free_unpacked(message, NULL);
+	return ret;
+}
+
 /* An unknown field takes two bytes in a message and some ninety in memory, so the budget limits
  * it. */
 int unpack_message(const char *name, const ProtobufCMessageDescriptor *descriptor,
@@ -58,8 +76,11 @@ int unpack_message(const char *name, const ProtobufCMessageDescriptor *descripto
 	ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, size, bytes);
 
 	if (message) {
-		*ret_message = message;
-		return 0;
+		int ret = check_fields(name, message);
+
+		if (!ret)
+			*ret_message = message;
+		return ret;
 	}
 	if (budget.exceeded)
 		return log_error(-EINVAL,

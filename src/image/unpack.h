@@ -8,7 +8,8 @@
 #include <protobuf-c/protobuf-c.h>
 
 /* Unpacks the @size bytes of image @name. The message is the caller's; free it with
- * protobuf_c_message_free_unpacked(). -EINVAL: the image is damaged; -ENOMEM. Logs on error. */
+ * protobuf_c_message_free_unpacked(). -EINVAL: the image is damaged; -EOPNOTSUPP:
+ * it has a field of another program that is not known here; -ENOMEM. Logs on error. */
 int unpack_message(const char *name, const ProtobufCMessageDescriptor *descriptor,
 		   const uint8_t *bytes, uint64_t size, ProtobufCMessage **ret_message);
 
