@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
@@ -213,13 +215,49 @@ static void warn_of_layouts(const struct tool_images *images)
 	}
 }
 
+/* The names of the images of other programs. */
+struct unchecked {
+	size_t count;
+	char first[IMAGE_NAME_SIZE];
+};
+
+static void note_sum(bool has_sum, const char *format, int id, struct unchecked *unchecked)
+{
+	if (!has_sum && !unchecked->count++)
+		(void)snprintf(unchecked->first, sizeof(unchecked->first), format, id);
+}
+
+static void warn_of_sums(const struct tool_images *images)
+{
+	struct unchecked unchecked = { 0 };
+	char more[40] = "";
+
+	for (size_t i = 0; i < images->num_kfds; i++)
+		note_sum(images->kfds[i].message->has_xxh3, IMAGE_KFD_NAME, images->kfds[i].id,
+			 &unchecked);
+	for (size_t i = 0; i < images->num_renders; i++)
+		note_sum(images->renders[i].message->has_xxh3, IMAGE_RENDER_NAME,
+			 images->renders[i].id, &unchecked);
+	for (size_t i = 0; i < images->num_dmabufs; i++)
+		note_sum(images->dmabufs[i].message->has_xxh3, IMAGE_DMABUF_NAME,
+			 images->dmabufs[i].id, &unchecked);
+	if (unchecked.count > 1)
+		(void)snprintf(more, sizeof(more), " (like %zu more)", unchecked.count - 1);
+	if (unchecked.count)
+		log_warn("image %s%s has no checksum, as it is of another program, so damage would"
+			 " not be found",
+			 unchecked.first, more);
+}
+
 int verify_images(const struct tool_images *images)
 {
 	int ret = check_kfds(images);
 
 	if (!ret)
 		ret = check_renders(images);
-	if (!ret)
+	if (!ret) {
 		warn_of_layouts(images);
+		warn_of_sums(images);
+	}
 	return ret ? ret : check_objects(images);
 }

@@ -20,6 +20,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
+#include "image/fields.h"
 #include "image/unpack.h"
 #include "kernel/kfd.h"
 
@@ -323,7 +324,14 @@ static int read_framed(const char *name, uint8_t **ret_bytes, uint64_t *ret_size
 	return 0;
 }
 
-/* Images of other programs have no checksum. */
+/* Images of other programs have no checksum, and none of this plugin's fields. */
+static int check_missing_sum(const char *name, const ProtobufCMessage *message)
+{
+	return fields_have_own(message)
+		       ? log_error(-EIO, "image %s: damaged: its checksum is missing", name)
+		       : 0;
+}
+
 static int check_sum(const char *name, const struct message_type *type,
 		     const ProtobufCMessage *message, const uint8_t *bytes, uint64_t size)
 {
@@ -331,7 +339,9 @@ static int check_sum(const char *name, const struct message_type *type,
 	uint64_t saved = *(const uint64_t *)(fields + type->sum);
 	uint64_t found = XXH3_64bits(bytes, size < SUM_FIELD_SIZE ? 0 : size - SUM_FIELD_SIZE);
 
-	if (!*(const protobuf_c_boolean *)(fields + type->has_sum) || saved == found)
+	if (!*(const protobuf_c_boolean *)(fields + type->has_sum))
+		return check_missing_sum(name, message);
+	if (saved == found)
 		return 0;
 	return log_error(-EIO,
 			 "image %s: damaged: its checksum is %016" PRIx64

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* Targets without messages do not define it. */
 extern const struct ProtobufCMessageDescriptor *mutate_descriptor __attribute__((weak));
@@ -168,6 +169,20 @@ static size_t double_message(uint8_t *bytes, size_t size, size_t room)
 	return 2 * size;
 }
 
+/* The checksum of what is before it, if the message ends with that field, as those of this plugin.
+ */
+static void mend_sum(uint8_t *bytes, size_t size)
+{
+	static const uint8_t tag[] = { 0xf9, 0x7c };
+	uint64_t sum;
+
+	if (size < sizeof(tag) + sizeof(sum) ||
+	    memcmp(bytes + size - sizeof(sum) - sizeof(tag), tag, sizeof(tag)) != 0)
+		return;
+	sum = XXH3_64bits(bytes, size - sizeof(sum) - sizeof(tag));
+	memcpy(bytes + size - sizeof(sum), &sum, sizeof(sum));
+}
+
 static size_t mutate_message(uint8_t *bytes, size_t size, size_t room, unsigned int seed)
 {
 	ProtobufCMessage *message = protobuf_c_message_unpack(mutate_descriptor, NULL, size, bytes);
@@ -182,7 +197,11 @@ static size_t mutate_message(uint8_t *bytes, size_t size, size_t room, unsigned 
 	if (packed <= room)
 		size = protobuf_c_message_pack(message, bytes);
 	protobuf_c_message_free_unpacked(message, NULL);
-	return pick(&m, 64) ? size : double_message(bytes, size, room);
+	if (!pick(&m, 64))
+		size = double_message(bytes, size, room);
+	if (pick(&m, 64))
+		mend_sum(bytes, size);
+	return size;
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room, unsigned int seed)
