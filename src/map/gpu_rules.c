@@ -170,21 +170,25 @@ static bool is_same_kind(const struct topology_node *saved, const struct topolog
 	return true;
 }
 
-/* Kernels compute gpu_ids in different ways, so the gpu_id of the same card may differ. */
+/* Kernels compute gpu_ids in different ways, so the gpu_id of the same card may differ. A unique_id
+ * that several GPUs of a machine share is that of their card, and a driver that gives each
+ * partition an id of its own has other ids. */
 bool gpu_rules_can_force(const struct link_graph *saved, size_t saved_gpu,
 			 const struct link_graph *local, size_t local_gpu)
 {
 	const struct topology_node *one = saved->gpus[saved_gpu], *other = local->gpus[local_gpu];
 	bool in_slot = !one->location_unknown && one->domain == other->domain &&
 		       one->location_id == other->location_id;
+	bool saved_unique = links_is_unique(saved, saved_gpu);
+	bool local_unique = links_is_unique(local, local_gpu);
 
 	if (!is_same_kind(one, other))
 		return false;
 	if (!one->unique_id || !other->unique_id)
 		return in_slot;
-	return one->unique_id == other->unique_id &&
-	       (in_slot ||
-		(links_is_unique(saved, saved_gpu) && links_is_unique(local, local_gpu)));
+	if (one->unique_id != other->unique_id)
+		return in_slot && saved_unique != local_unique;
+	return in_slot || (saved_unique && local_unique);
 }
 
 uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,

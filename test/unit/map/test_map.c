@@ -290,6 +290,55 @@ UNIT_TEST(force_takes_no_other_card_in_the_same_slot)
 	assert_int_equal(map_with(&saved, &local, &force, &id), -ENODEV);
 }
 
+/* Two partitions of one card. */
+static void add_partitions(struct topology *topology, const uint64_t *unique_ids, uint32_t gpu_id)
+{
+	add_cpu(topology, 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		add_gpu(topology, 1 + i, gpu_id + i, 0);
+		topology->nodes[1 + i].location_id = 0x4200 + i;
+		topology->nodes[1 + i].unique_id = unique_ids[i];
+	}
+}
+
+/* Older drivers give all partitions of a card the id of the card. Then the slot names a partition.
+ */
+UNIT_TEST(force_takes_the_slot_if_partitions_shared_an_id)
+{
+	static const struct {
+		const char *name;
+		uint64_t saved[2], local[2];
+		bool forced;
+	} cases[] = {
+		{ "an id each after a driver update", { 7, 7 }, { 8, 9 }, true },
+		{ "one of them kept the id of the card", { 7, 7 }, { 7, 9 }, true },
+		{ "an id each at the dump", { 8, 9 }, { 7, 7 }, true },
+		{ "the same driver", { 7, 7 }, { 7, 7 }, true },
+		{ "another card", { 7, 7 }, { 8, 8 }, false },
+		{ "other cards", { 7, 8 }, { 9, 10 }, false },
+	};
+	struct map_options force = all_checks;
+
+	force.force = true;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
+		uint32_t ids[2];
+
+		print_message("case %s\n", cases[i].name);
+		add_partitions(&saved, cases[i].saved, 0x1110);
+		add_partitions(&local, cases[i].local, 0x2220);
+		local.nodes[1].simd_count += 4;
+		local.nodes[2].simd_count += 4;
+		assert_refused(&saved, &local);
+		assert_int_equal(map_with(&saved, &local, &force, ids),
+				 cases[i].forced ? 0 : -ENODEV);
+		if (!cases[i].forced)
+			continue;
+		assert_int_equal(ids[0], 0x2220);
+		assert_int_equal(ids[1], 0x2221);
+	}
+}
+
 UNIT_TEST(an_image_with_more_gpus_is_refused_with_both_numbers)
 {
 	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
