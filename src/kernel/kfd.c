@@ -360,23 +360,18 @@ int kfd_resume(pid_t pid)
 {
 	struct kfd_criu_args args = { .op = KFD_RESUME, .pid = (uint32_t)pid };
 	_cleanup_close_ int fd = -1;
+	const char *meaning;
 	int ret;
 
 	ret = kfd_open(&fd);
 	if (ret < 0)
 		return ret;
 	ret = call_unrepeated(fd, &args);
-	/* Linux 7.2 and 7.3 fail if a page of an SVM range moves meanwhile. The kernel's NUMA
-	 * balancing marks pages, and then the driver's own page fault moves them
-	 * (amdgpu_hmm_range_get_pages()). */
-	if (ret == -EAGAIN)
-		return log_error(
-			ret,
-			"process %d: cannot resume the queues, because the kernel has moved"
-			" pages of its memory meanwhile; restore it again, with"
-			" kernel.numa_balancing=0 if the sysctl is 1",
-			pid);
-	return ret < 0 ? log_error(ret, "process %d: cannot resume the queues", pid) : 0;
+	if (!ret)
+		return 0;
+	meaning = kfd_explain(KFD_RESUME, ret);
+	return log_error(ret, "process %d: cannot resume the queues%s%s", pid, meaning ? ", " : "",
+			 meaning ? meaning : "");
 }
 
 int kfd_memory_import(int fd, uint32_t gpu_id, uint64_t addr, int dmabuf_fd, uint64_t *ret_handle)
@@ -461,7 +456,16 @@ static const struct {
 	  "open files (ulimit -Hn, LimitNOFILE)" },
 	{ KFD_RESTORE, -ENOMEM,
 	  "most likely another process has the memory, of the GPU or of the host; end it, or use "
-	  "another GPU (device-map)" },
+	  "another GPU (device-map); if no process has it, reset the GPU or load amdgpu again" },
+	/* A device cgroup of another process may hide it since the mapping, or it is off the bus.
+	 */
+	{ KFD_RESTORE, -ENODEV,
+	  "the driver has no such GPU for the task, such as one that a device cgroup hides or that "
+	  "is lost; see the kernel's log, and use another GPU (device-map)" },
+	{ KFD_RESTORE, -EIO,
+	  "a GPU hangs or is in reset; restore again when the kernel's log says that the reset has "
+	  "ended, or use another GPU (device-map)" },
+	{ KFD_RESTORE, -EINTR, "a signal has interrupted the driver; restore again" },
 	/* criu_restore_process() in kfd_chardev.c, kfd_process_xnack_mode() in kfd_process.c */
 	{ KFD_RESTORE, -EPERM,
 	  "the process was saved with XNACK on, which a GPU that the task sees does not support "
@@ -472,6 +476,24 @@ static const struct {
 	  "most likely another process has an SDMA queue with the same number on that GPU, such as the "
 	  "original, which still runs, another container, or another process of this restore; end it, "
 	  "or use another GPU (device-map)" },
+	/* Linux 7.2 and 7.3 fail if a page of an SVM range moves meanwhile. The kernel's NUMA
+	 * balancing marks pages, and then the driver's own page fault moves them
+	 * (amdgpu_hmm_range_get_pages()). */
+	{ KFD_RESUME, -EAGAIN,
+	  "because the kernel has moved pages of its memory meanwhile; restore it again, with "
+	  "kernel.numa_balancing=0 if the sysctl is 1" },
+	{ KFD_RESUME, -EINTR, "because a signal has interrupted the driver; restore again" },
+	/* svm_range_set_attr(), which RESUME calls for the ranges of the image */
+	{ KFD_RESUME, -ENOMEM,
+	  "because the host has too little memory for its SVM ranges; end other processes, or raise "
+	  "the limit of its cgroup" },
+	{ KFD_RESUME, -EFAULT,
+	  "because it lacks memory of an SVM range; restore again under the kernel of the dump" },
+	{ KFD_RESUME, -EINVAL,
+	  "because the driver does not take one of its SVM ranges; restore again under the kernel of "
+	  "the dump" },
+	{ KFD_RESUME, -ESRCH,
+	  "because the task has ended; see the kernel's log and CRIU's for the cause" },
 };
 
 const char *kfd_explain(enum kfd_criu_op op, int error)

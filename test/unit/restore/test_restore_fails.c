@@ -148,6 +148,46 @@ TEST(a_task_is_killed_if_a_mapping_cannot_be_restored)
 	end_restore(-1);
 }
 
+/* The line that the user sees says what helps. */
+TEST(errors_of_the_driver_have_remedies)
+{
+	static const struct {
+		enum kfd_criu_op op;
+		int error;
+		const char *words;
+	} cases[] = {
+		{ KFD_RESTORE, ENOMEM, "if no process has it, reset the GPU or load amdgpu again" },
+		{ KFD_RESTORE, ENODEV, "use another GPU (device-map)" },
+		{ KFD_RESTORE, EIO, "when the kernel's log says that the reset has ended" },
+		{ KFD_RESTORE, EINTR, "restore again" },
+		{ KFD_RESUME, ENOMEM, "end other processes" },
+		{ KFD_RESUME, EFAULT, "lacks memory of an SVM range; restore again" },
+		{ KFD_RESUME, EINVAL, "restore again under the kernel of the dump" },
+		{ KFD_RESUME, ESRCH, "the task has ended" },
+		{ KFD_RESUME, EAGAIN, "kernel.numa_balancing=0" },
+		{ KFD_RESUME, EINTR, "restore again" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_close_ int fd = -1;
+
+		print_message("case %zu\n", i);
+		make_image();
+		kernel.fail_op = cases[i].op;
+		kernel.fail_errno = cases[i].error;
+		kernel.fail_count = 1;
+		fd = restore_image(5);
+		if (fd >= 0)
+			assert_int_equal(resume(getpid()), -cases[i].error);
+		assert_logged("Error (amdgpu_plugin): ", cases[i].words);
+		kernel.fail_count = 0;
+		kernel.processes[0].calls[KFD_RESTORE] = kernel.processes[0].calls[KFD_RESUME] = 0;
+		end_restore(-1);
+		unit_forget_lines();
+		forget_image();
+	}
+}
+
 TEST(a_task_is_killed_if_resume_fails)
 {
 	_cleanup_close_ int fd = -1;
