@@ -75,7 +75,7 @@ static bool is_contained(const struct host_devices *host)
 }
 
 /* -EXDEV: it is no directory. A link may lead anywhere. */
-static int open_directory(int parent, const char *name, int *ret_fd, dev_t *ret_device)
+static int open_in_dev(int parent, const char *name, int *ret_fd, dev_t *ret_device)
 {
 	_cleanup_close_ int fd = fd_open_at(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 	struct stat stat;
@@ -112,7 +112,7 @@ static int open_folder(const struct host_devices *host, const struct node *node,
 
 	if (!is_contained(host))
 		return -EXDEV;
-	ret = open_directory(AT_FDCWD, "/dev", &dev, &dev_device);
+	ret = open_in_dev(AT_FDCWD, "/dev", &dev, &dev_device);
 	if (!ret)
 		ret = check_own(host, dev, dev_device);
 	if (ret < 0)
@@ -123,7 +123,7 @@ static int open_folder(const struct host_devices *host, const struct node *node,
 	}
 	if (make && mkdirat(dev, node->folder, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	ret = open_directory(dev, node->folder, &folder, &folder_device);
+	ret = open_in_dev(dev, node->folder, &folder, &folder_device);
 	if (ret < 0)
 		return ret;
 	/* What is mounted below /dev is of the host. */

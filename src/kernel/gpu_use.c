@@ -2,8 +2,7 @@
 #include "kernel/gpu_use.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,13 +11,12 @@
 
 static uint64_t read_number(const char *directory, const char *name)
 {
-	_cleanup_fclose_ FILE *file = NULL;
 	uint64_t number = 0;
-	char path[320];
+	char path[600];
 
 	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
-	file = fopen(path, "re");
-	return file && fscanf(file, "%" SCNu64, &number) == 1 ? number : 0;
+	(void)read_number_at(AT_FDCWD, path, &number);
+	return number;
 }
 
 static int add_gpu(struct gpu_use *use, uint64_t gpu_id)
