@@ -10,6 +10,7 @@
 
 #include "buffers.h"
 #include "contract.h"
+#include "criu_op.h"
 #include "raw_kfd.h"
 
 #define PROC "/sys/class/kfd/kfd/proc"
@@ -203,6 +204,29 @@ RULE(procfs_a_context_has_memory_of_its_own_and_no_user_memory)
 	       -EOPNOTSUPP);
 	EXPECT(close_context(context.kfd), 0);
 	EXPECT(vram(&process, ""), MIB);
+}
+
+/* kfd_chardev.c: criu_process_info(), criu_unpause(). By this the plugin tells whether files are of
+ * one context. */
+RULE(procfs_contexts_are_paused_one_by_one)
+{
+	struct criu_image *image = criu_image_new();
+	struct raw_process process, context;
+	int other;
+
+	skip_without_contexts();
+	EXPECT(raw_open_acquired(&process), 0);
+	other = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	context = process;
+	context.kfd = new_context();
+	EXPECT(raw_open_render(&process.gpu[0], &context.render[0]), 0);
+	EXPECT(raw_acquire(&context, process.gpu[0].gpu_id, context.render[0]), 0);
+	EXPECT(criu_process_info(process.kfd, image), 0);
+	EXPECT(criu_unpause(context.kfd), -EINVAL);
+	EXPECT(criu_unpause(other), 0);
+	EXPECT(criu_process_info(context.kfd, image), 0);
+	EXPECT(criu_unpause(process.kfd), -EINVAL);
+	EXPECT(criu_unpause(context.kfd), 0);
 }
 
 static void child_main(struct peer *peer)
