@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Applies those rules of preflight.c that need no CHECKPOINT, without pausing a process. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,17 @@ static const struct compute_rule {
 	{ DUMP_QUEUE_STACK, RELEASE(7, 2, 0), RELEASE(7, 4, 0), is_gfx9 },
 };
 
+static void warn_of(const struct options *options, const struct compute_rule *rule,
+		    const char *object)
+{
+	if (rule->name == DUMP_QUEUE_STACK && options->drain_s)
+		log_warn("%s: a dump waits until its kernels have ended, up to %" PRIu64
+			 " s (AMDGPU_DRAIN), because this kernel does not save running waves",
+			 object, options->drain_s);
+	else
+		preflight_warn_of(rule->name, "%s", object);
+}
+
 static bool breaks(const struct topology_node *gpu, const struct compute_rule *rule)
 {
 	unsigned int release = find_release();
@@ -107,11 +119,13 @@ static bool is_reachable(const struct topology_node *node)
 
 static void warn_of_gpu(const struct dump_session *session, const struct topology_node *gpu)
 {
+	char object[64];
+
 	preflight_warn_of_gpu(session, gpu);
+	(void)snprintf(object, sizeof(object), "GPU 0x%04x: a compute queue", gpu->gpu_id);
 	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++) {
 		if (breaks(gpu, &compute_rules[i]))
-			preflight_warn_of(compute_rules[i].name, "GPU 0x%04x: a compute queue",
-					  gpu->gpu_id);
+			warn_of(session->options, &compute_rules[i], object);
 	}
 }
 
@@ -187,13 +201,17 @@ static int check_process(const struct dumped_process *process, const struct surv
 static void warn_of_queue(const struct dumped_process *process, const struct survey *survey,
 			  const struct compute_rule *rule)
 {
+	char object[64];
+
 	for (size_t i = 0; i < survey->num_queues; i++) {
 		const struct survey_queue *queue = &survey->queues[i];
 		const struct topology_node *gpu =
 			topology_find_gpu(&process->session->topology, queue->gpu_id);
 
 		if (queue->type == KFD_PRIV_QUEUE_COMPUTE && gpu && breaks(gpu, rule)) {
-			preflight_warn_of(rule->name, "%s: queue %u", process->name, queue->id);
+			(void)snprintf(object, sizeof(object), "%s: queue %u", process->name,
+				       queue->id);
+			warn_of(process->session->options, rule, object);
 			return;
 		}
 	}

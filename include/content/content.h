@@ -133,6 +133,8 @@ struct content_totals {
 	uint64_t copy_us, storage_us;
 	/* How long queues stood still for a dump, or 0. */
 	double stopped_s;
+	/* How long the dump let them run until their kernels had ended, or 0. */
+	double drained_s;
 	/* The jobs without checksums, and those during which memory errors were not counted. */
 	uint64_t unchecked;
 	uint64_t unwatched;

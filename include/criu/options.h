@@ -14,9 +14,10 @@
 
 /* The options, one a row: field, environment variable, kind, default. Fields, parser and defaults
  * come from these rows. A row is a switch (bool), a number of bytes or seconds (uint64_t; 0 selects
- * the default), a size (uint64_t; bytes, or OPTION_SHARE with percents), or text (char *; the
- * default is NULL). The key in the file and for CRIU is the variable without its first word, in
- * lower case and with dashes: KFD_FW_VER_CHECK is fw-ver-check. */
+ * the default), a wait (uint64_t, seconds), a size (uint64_t; bytes, or OPTION_SHARE with
+ * percents), or text (char *; the default is NULL). The key in the file and for CRIU is the
+ * variable without its first word, in lower case and with dashes: KFD_FW_VER_CHECK is fw-ver-check.
+ */
 
 /* Checks of the mapper: GPUs that do not pass are not mapped to each other. */
 #define MAP_CHECKS(X)                                         \
@@ -51,6 +52,8 @@
 	X(parallel_restore, AMDGPU_PARALLEL_RESTORE, SWITCH, true)                 \
 	/* Contents are saved while CRIU saves other things, if it can wait. */    \
 	X(parallel_dump, AMDGPU_PARALLEL_DUMP, SWITCH, true)                       \
+	/* How long a dump waits for the end of kernels that it would lose. */     \
+	X(drain_s, AMDGPU_DRAIN, WAIT, 10)                                         \
 	/* Memory for contents that are written while the job runs again. */       \
 	X(dump_memory, AMDGPU_DUMP_MEMORY, SIZE, 0)                                \
 	/* Dump with a warning what a rule refuses, unless no restore is possible. \
@@ -67,6 +70,7 @@
 #define OPTION_TYPE_BYTES                          uint64_t
 #define OPTION_TYPE_SIZE                           uint64_t
 #define OPTION_TYPE_SECONDS                        uint64_t
+#define OPTION_TYPE_WAIT                           uint64_t
 #define OPTION_TYPE_TEXT                           char *
 #define OPTION_FIELD(field, variable, kind, value) OPTION_TYPE_##kind field;
 

@@ -237,6 +237,12 @@ int kfd_pause(int fd, struct kfd_state *ret_counts);
  * @lowest_fd, if that many are free. Until kfd_state_done(), the limit of descriptors is higher.
  * -EINVAL: the process is not paused, or the counts have changed. */
 int kfd_checkpoint(int fd, struct kfd_state *state, int lowest_fd);
+/* CHECKPOINT for the private data of queues, events and SVM ranges, and for the devices: @state has
+ * the arrays of kfd_state_alloc(). No dma-buf is opened: the call fails at the first BO with
+ * contents, because this process may open no file for that moment, and objects come before BOs
+ * (criu_checkpoint() in kfd_chardev.c; they did not before Linux 6.1, where the data stay zero).
+ * -EINVAL: as above. */
+int kfd_look(int fd, struct kfd_state *state);
 /* UNPAUSE: starts the queues. -EINVAL: the process is not paused. */
 int kfd_unpause(int fd);
 

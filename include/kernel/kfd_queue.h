@@ -38,6 +38,9 @@ bool kfd_queue_exceeds_xccs(const struct kfd_queue *queue);
 uint64_t kfd_queue_stack_bytes(const struct kfd_queue *queue);
 /* Whether the state has less than that. */
 bool kfd_queue_lacks_stack(const struct kfd_queue *queue);
+/* Whether it has less, and the MQD of an XCC does not say that the queue has no waves: then what it
+ * lacks lists waves. */
+bool kfd_queue_loses_waves(const struct kfd_queue *queue);
 /* Copies the private data, and gives the queue control stacks of zeros instead of those that it
  * lacks, so that RESTORE makes room for what the MQD states. The caller frees the copy. -EINVAL:
  * the MQD states more than any GPU has. */

@@ -519,9 +519,15 @@ static unsigned int count_gpus(const struct content_totals *totals)
 
 static void print_pause(const struct content_totals *totals, char *text, size_t size)
 {
+	size_t length = 0;
+
 	text[0] = '\0';
-	if (totals->stopped_s > 0)
-		(void)snprintf(text, size, "; queues stopped for %.3f s, %.3f s of them to copy",
+	if (totals->drained_s > 0)
+		length = (size_t)snprintf(text, size, "; waited %.3f s for the end of kernels",
+					  totals->drained_s);
+	if (totals->stopped_s > 0 && length < size)
+		(void)snprintf(text + length, size - length,
+			       "; queues stopped for %.3f s, %.3f s of them to copy",
 			       totals->stopped_s,
 			       (double)(totals->copied_us - totals->begin_us) / 1e6);
 }
@@ -531,7 +537,7 @@ void content_totals_log(const struct content_totals *totals, bool saved, bool ch
 	double seconds = (double)(totals->end_us - totals->begin_us) / 1e6;
 	unsigned int gpus = count_gpus(totals);
 	const char *checks = saved ? "with checksums" : "verified";
-	char rate[64] = "no contents", pause[96];
+	char rate[64] = "no contents", pause[160];
 
 	if (!totals->processes)
 		return;

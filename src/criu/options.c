@@ -23,6 +23,7 @@ enum kind {
 	BYTES,
 	SIZE,
 	SECONDS,
+	WAIT,
 	TEXT,
 };
 
@@ -30,6 +31,7 @@ static const uint64_t max_numbers[] = {
 	[BYTES] = SIZE_MAX / 2,
 	/* A day. In nanoseconds, the time must fit 64 bits. */
 	[SECONDS] = 86400,
+	[WAIT] = 3600,
 };
 
 static const struct row {
@@ -78,6 +80,7 @@ static void set_default(struct options *options, const struct row *row)
 	case BYTES:
 	case SIZE:
 	case SECONDS:
+	case WAIT:
 		*(uint64_t *)field = row->default_value;
 		break;
 	case TEXT:
@@ -106,7 +109,7 @@ static int set_number(uint64_t *field, const struct row *row, const char *value,
 	if (*field > max)
 		return log_error(-ERANGE, "option %s: \"%s\" is more than the maximum, %" PRIu64,
 				 source, value, max);
-	if (!*field)
+	if (!*field && row->kind != WAIT)
 		*field = row->default_value;
 	return 0;
 }
@@ -164,6 +167,7 @@ static int set_option(struct options *options, const struct row *row, const char
 		return set_size(field, value, source);
 	case BYTES:
 	case SECONDS:
+	case WAIT:
 		return set_number(field, row, value, source);
 	case TEXT:
 		return set_text(field, value, source);

@@ -19,6 +19,7 @@
 #include "image/image_validate.h"
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd_priv.h"
+#include "kernel/kfd_queue.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "kernel/render_node_gem.h"
@@ -304,16 +305,67 @@ static bool needs_mark(const CriuKfd *kfd)
 	return kfd->n_gem_handles > 0;
 }
 
+static struct kfd_priv priv_of(const struct dumped_process *process, const CriuKfd *kfd)
+{
+	struct kfd_priv priv = kfd_priv_of_state(&process->state);
+
+	priv.bytes = kfd->priv_data.data;
+	priv.size = kfd->priv_data.len;
+	return priv;
+}
+
+/* A restore makes room for the control stack of the record, and the GPU uses that of the MQD. This
+ * plugin repairs the record at a restore, too. CRIU's own does not. */
+static int give_stack(const struct dumped_process *process, const struct kfd_priv_queue *saved,
+		      CriuKfd *kfd)
+{
+	const struct kfd_priv priv = priv_of(process, kfd);
+	const struct kfd_queue queue = { .priv = &priv,
+					 .saved = saved,
+					 .gpu = bo_index_gpu_of(process, saved->gpu_id) };
+	uint8_t *bytes = NULL;
+	int ret;
+
+	/* A restore refuses a queue whose waves are lost, and tells by the missing stack. */
+	if (!queue.gpu || !kfd_queue_lacks_stack(&queue) || kfd_queue_loses_waves(&queue))
+		return 0;
+	ret = kfd_queue_add_stack(&queue, &bytes, &kfd->priv_data.len);
+	if (ret < 0)
+		return ret;
+	free(kfd->priv_data.data);
+	kfd->priv_data.data = bytes;
+	return 0;
+}
+
+static int give_stacks(const struct dumped_process *process, CriuKfd *kfd)
+{
+	const struct kfd_priv priv = priv_of(process, kfd);
+	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
+	size_t count = 0;
+	int ret = kfd_priv_list_queues(&priv, &queues, &count);
+
+	/* DUMP_UNKNOWN_LAYOUT, by force. */
+	if (ret == -EINVAL || ret == -ENOTUNIQ)
+		return 0;
+	/* From the last to the first: a control stack moves what is behind it. */
+	while (!ret && count-- > 0)
+		ret = give_stack(process, &queues[count], kfd);
+	return ret;
+}
+
 static int save_priv_data(const struct dumped_process *process, CriuKfd *kfd)
 {
+	int ret;
+
 	kfd->priv_data.data = malloc(process->state.priv_data_size + 1);
 	if (!kfd->priv_data.data)
 		return -ENOMEM;
 	kfd->priv_data.len = process->state.priv_data_size;
 	memcpy(kfd->priv_data.data, process->state.priv_data, kfd->priv_data.len);
-	if (needs_mark(kfd))
+	ret = give_stacks(process, kfd);
+	if (!ret && needs_mark(kfd))
 		kfd_priv_mark(kfd->priv_data.data, kfd->priv_data.len);
-	return 0;
+	return ret;
 }
 
 static int save_shared_mem(CriuKfd *kfd)

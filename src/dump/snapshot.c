@@ -13,6 +13,7 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/dmabuf_files.h"
+#include "dump/drain.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
 #include "dump/render_files.h"
@@ -171,6 +172,27 @@ static int ask_all(struct dump_session *session)
 	return ret < 0 ? ret : shared_bos_find_objects(session);
 }
 
+static void forget_all(struct dump_session *session)
+{
+	for (size_t i = 0; i < session->num_processes; i++)
+		snapshot_drop_process(&session->processes[i]);
+	shared_bos_done(session);
+}
+
+/* Asks again if kernels had to end first. */
+static int ask_idle(struct dump_session *session)
+{
+	int ret = ask_all(session);
+
+	if (!ret)
+		ret = drain_is_due(session);
+	if (ret <= 0)
+		return ret;
+	forget_all(session);
+	ret = drain_queues(session);
+	return ret < 0 ? ret : ask_all(session);
+}
+
 static int check_state(struct dumped_process *process)
 {
 	int ret = preflight_process_check_reopen(process);
@@ -308,7 +330,7 @@ int snapshot_take(struct dump_session *session)
 
 	if (session->has_snapshot)
 		return 0;
-	ret = ask_all(session);
+	ret = ask_idle(session);
 	if (!ret)
 		ret = check_all(session);
 	for (size_t i = 0; !ret && i < session->num_processes; i++)

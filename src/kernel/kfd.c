@@ -294,6 +294,22 @@ int kfd_checkpoint(int fd, struct kfd_state *state, int lowest_fd)
 	return call_for_dmabufs(fd, state, KFD_CHECKPOINT, lowest_fd);
 }
 
+int kfd_look(int fd, struct kfd_state *state)
+{
+	struct kfd_criu_args args = args_of(state, KFD_CHECKPOINT);
+	struct rlimit old, none;
+	int ret;
+
+	if (getrlimit(RLIMIT_NOFILE, &old) < 0)
+		return -errno;
+	none = (struct rlimit){ .rlim_max = old.rlim_max };
+	if (setrlimit(RLIMIT_NOFILE, &none) < 0)
+		return -errno;
+	ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
+	nofile_restore(&old);
+	return ret == -EMFILE ? 0 : ret;
+}
+
 int kfd_unpause(int fd)
 {
 	struct kfd_criu_args args = { .op = KFD_UNPAUSE };

@@ -15,8 +15,11 @@
 /* The same of struct v9_sdma_mqd. */
 #define SDMA_MQD 512u
 
-/* Offset of cp_hqd_cntl_stack_size in struct v9_mqd. */
-#define MQD_STACK_SIZE 700u
+/* Offsets of cp_hqd_cntl_stack_offset, cp_hqd_cntl_stack_size and cp_hqd_wg_state_offset in struct
+ * v9_mqd. */
+#define MQD_STACK_OFFSET 696u
+#define MQD_STACK_SIZE   700u
+#define MQD_STATE_OFFSET 704u
 
 /* Offset of cp_hqd_pq_control in the MQD of a compute queue, the same from struct vi_mqd to struct
  * v11_compute_mqd, and its bits PRIV_STATE and KMD_QUEUE (gc_9_0_sh_mask.h). */
@@ -125,6 +128,27 @@ uint64_t kfd_queue_stack_bytes(const struct kfd_queue *queue)
 bool kfd_queue_lacks_stack(const struct kfd_queue *queue)
 {
 	return queue->saved->ctl_stack_size < kfd_queue_stack_bytes(queue);
+}
+
+/* The control stack grows down from its end, and the state of the waves grows up from there
+ * (init_mqd() and get_wave_state() in the kernel's kfd_mqd_manager_v9.c). */
+static bool has_no_waves(const struct kfd_queue *queue, uint64_t mqd)
+{
+	const uint32_t size = mqd_word(queue, mqd + MQD_STACK_SIZE);
+
+	return size && mqd_word(queue, mqd + MQD_STACK_OFFSET) == size &&
+	       mqd_word(queue, mqd + MQD_STATE_OFFSET) == size;
+}
+
+bool kfd_queue_loses_waves(const struct kfd_queue *queue)
+{
+	if (!kfd_queue_lacks_stack(queue))
+		return false;
+	for (uint64_t mqd = 0; mqd < queue->saved->mqd_size; mqd += MQD_OF_ONE_XCC) {
+		if (!has_no_waves(queue, mqd))
+			return true;
+	}
+	return false;
 }
 
 int kfd_queue_add_stack(const struct kfd_queue *queue, uint8_t **ret_bytes, size_t *ret_size)

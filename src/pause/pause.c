@@ -222,6 +222,41 @@ static int pause_guarded(struct dumped_process *process)
 	return !ret || ret == -ENODEV || ret == -EBADF ? ret : report_pause(process, ret);
 }
 
+static int let_run(struct dumped_process *process)
+{
+	int ret = kfd_unpause(process->fd);
+
+	if (ret < 0)
+		return log_error(ret, "%s: cannot unpause the process", process->name);
+	process->paused = false;
+	return 0;
+}
+
+static int stop_again(struct dumped_process *process)
+{
+	int ret = pause_guarded(process);
+
+	return ret == -EBADF || ret == -ENODEV ? report_pause(process, ret) : ret;
+}
+
+int pause_let_run(struct dump_session *session)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_processes; i++)
+		ret = let_run(&session->processes[i]);
+	return ret;
+}
+
+int pause_again(struct dump_session *session)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_processes; i++)
+		ret = stop_again(&session->processes[i]);
+	return ret;
+}
+
 /* Unpauses @process and pauses it again, for new counts. No contents are saved yet. */
 static int refresh(struct dumped_process *process)
 {
@@ -230,12 +265,8 @@ static int refresh(struct dumped_process *process)
 	log_info("%s: its counts changed, asking again", process->name);
 	if (process->session->num_processes > 1)
 		log_warn("%s: its queues run briefly after the others have stopped", process->name);
-	ret = kfd_unpause(process->fd);
-	if (ret < 0)
-		return log_error(ret, "%s: cannot unpause the process", process->name);
-	process->paused = false;
-	ret = pause_guarded(process);
-	return ret == -EBADF ? report_pause(process, ret) : ret;
+	ret = let_run(process);
+	return ret < 0 ? ret : stop_again(process);
 }
 
 static int read_state(const struct dumped_process *process, struct kfd_state *ret_state)
@@ -245,6 +276,20 @@ static int read_state(const struct dumped_process *process, struct kfd_state *re
 
 	if (!ret)
 		ret = kfd_checkpoint(process->fd, &state, HOST_LOWEST_FD);
+	if (ret < 0)
+		return ret;
+	*ret_state = state;
+	state = (struct kfd_state){ 0 };
+	return 0;
+}
+
+int pause_look(const struct dumped_process *process, struct kfd_state *ret_state)
+{
+	_cleanup_(kfd_state_done) struct kfd_state state = counts_of(process);
+	int ret = kfd_state_alloc(&state);
+
+	if (!ret)
+		ret = kfd_look(process->fd, &state);
 	if (ret < 0)
 		return ret;
 	*ret_state = state;

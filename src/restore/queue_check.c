@@ -99,7 +99,7 @@ static const struct rule {
 	  "of a copy engine would be on a partition with another number than at the dump, where its"
 	  " doorbell is another; give the task a partition with the number of the dump",
 	  true, false },
-	{ kfd_queue_lacks_stack,
+	{ kfd_queue_loses_waves,
 	  "was saved without its control stack, so its running waves are lost; dump the job again"
 	  " under another kernel than Linux 7.2 and 7.3, and AMD's out-of-tree driver 7.1",
 	  true, false },

@@ -5,9 +5,11 @@
 #define TEST_LIB_MARCH_H
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define MARCH_ITEMS 256u
+#define MARCH_ITEMS   256u
+#define MARCH_ENDLESS UINT32_MAX
 
 struct march_arguments {
 	uint64_t cells, control; /* addresses */
@@ -17,6 +19,14 @@ struct march_arguments {
 struct march_control {
 	volatile uint32_t rounds, wanted, starts;
 };
+
+/* The rounds of a loop: those of the environment, or until somebody changes them. */
+static inline uint32_t march_wanted(void)
+{
+	const char *rounds = getenv("MARCH_ROUNDS");
+
+	return rounds && *rounds ? (uint32_t)strtoul(rounds, NULL, 10) : MARCH_ENDLESS;
+}
 
 static inline uint64_t march_first(uint32_t item)
 {

@@ -137,6 +137,7 @@ static int unpause(struct sim_process *process)
 	for (i = 0; i < process->num_pdds; i++)
 		sim_engine_restore(process->pdds[i]);
 	process->paused = false;
+	process->unpauses++;
 	return 0;
 }
 
@@ -405,7 +406,7 @@ static int copy_devices(struct sim_process *process, u64 user)
 	return 0;
 }
 
-/* All results of CHECKPOINT, built before the caller sees any of them. */
+/* All results of CHECKPOINT. */
 struct snapshot {
 	struct kfd_criu_bo_bucket *buckets;
 	struct dumped_fds fds;
@@ -433,7 +434,6 @@ static int snapshot_take(struct sim_process *process, const struct object_counts
 			 struct snapshot *snapshot)
 {
 	u64 entries = max(counts->bos, 1u);
-	int ret;
 
 	snapshot->priv.size = counts->priv_bytes;
 	snapshot->priv.data = sim_os_alloc(counts->priv_bytes);
@@ -441,8 +441,7 @@ static int snapshot_take(struct sim_process *process, const struct object_counts
 	snapshot->fds.entries = sim_os_alloc(entries * sizeof(*snapshot->fds.entries));
 	if (!snapshot->priv.data || !snapshot->buckets || !snapshot->fds.entries)
 		return -ENOMEM;
-	ret = write_priv(process, &snapshot->priv);
-	return ret < 0 ? ret : fill_buckets(process, &snapshot->fds, snapshot->buckets);
+	return write_priv(process, &snapshot->priv);
 }
 
 static bool counts_match(struct sim_process *process, const struct object_counts *counts,
@@ -481,6 +480,9 @@ static int checkpoint(struct sim_process *process, struct kfd_ioctl_criu_args *i
 		ret = copy_devices(process, io->devices);
 	if (ret == 0)
 		ret = sim_os_copy_to_user(io->priv_data, snapshot.priv.data, counts.priv_bytes);
+	/* BOs come last, so the caller has the rest if there are too few descriptors. */
+	if (ret == 0)
+		ret = fill_buckets(process, &snapshot.fds, snapshot.buckets);
 	if (ret == 0)
 		ret = sim_os_copy_to_user(io->bos, snapshot.buckets,
 					  counts.bos * sizeof(*snapshot.buckets));

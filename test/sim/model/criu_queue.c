@@ -42,6 +42,21 @@ static void set_word(u8 *at, u32 value)
 	memcpy(at, &value, sizeof(value));
 }
 
+/* A wave in the last XCC: its entry in the control stack, which grows down, and its state, which
+ * grows up. */
+static void add_wave(u8 *mqd, u32 ctl_stack_size)
+{
+	set_word(mqd + SIM_MQD_STACK_TOP, ctl_stack_size - 8);
+	set_word(mqd + SIM_MQD_WAVES_END, ctl_stack_size + 4096);
+}
+
+static bool has_waves(const struct sim_queue *queue)
+{
+	const struct sim_process *process = queue->pdd->process;
+
+	return process->unpauses < SIM_KNOB(process->sim, running_kernels);
+}
+
 /* As init_mqd() and update_mqd() in kfd_mqd_manager_v9.c set them: RPTR_BLOCK_SIZE and
  * UNORD_DISPATCH of the first. */
 static void fill_registers(const struct sim_queue *queue, u8 *at)
@@ -51,8 +66,12 @@ static void fill_registers(const struct sim_queue *queue, u8 *at)
 	for (xcc = 0; xcc < sim_queue_saved_xccs(queue->pdd->gpu); xcc++) {
 		set_word(at + SIM_MQD_CONTROL, 5u << 8 | 1u << 28);
 		set_word(at + SIM_MQD_CTL_STACK, queue->mqd_ctl_stack_size);
+		set_word(at + SIM_MQD_STACK_TOP, queue->mqd_ctl_stack_size);
+		set_word(at + SIM_MQD_WAVES_END, queue->mqd_ctl_stack_size);
 		at += SIM_MQD_COMPUTE_BYTES;
 	}
+	if (has_waves(queue))
+		add_wave(at - SIM_MQD_COMPUTE_BYTES, queue->mqd_ctl_stack_size);
 }
 
 static void fill_mqd(const struct sim_queue *queue, void *at)

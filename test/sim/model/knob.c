@@ -26,6 +26,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(one_mqd),
 	KNOB(xcc_divisor),
 	KNOB(no_ctl_stack),
+	KNOB(running_kernels),
 	KNOB(no_svm),
 	KNOB(noretry),
 	KNOB(in_reset),

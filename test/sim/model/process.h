@@ -108,6 +108,7 @@ struct sim_process {
 	bool is_context;
 	u32 pasid; /* 0: this kernel gives a process none */
 	bool paused;
+	u32 unpauses; /* while kernels were running */
 	bool blocked;         /* notifications, from RESTORE to RESUME */
 	u32 resume_evictions; /* released by the worker that RESUME starts */
 	u32 xnack;
@@ -357,6 +358,8 @@ struct sim_priv_queue {
  * v9_mqd (include/v9_structs.h), and bits of the first: PRIV_STATE and KMD_QUEUE. */
 #define SIM_MQD_CONTROL   580u
 #define SIM_MQD_CTL_STACK 700u
+#define SIM_MQD_STACK_TOP 696u /* cp_hqd_cntl_stack_offset */
+#define SIM_MQD_WAVES_END 704u /* cp_hqd_wg_state_offset */
 #define SIM_MQD_KERNEL    0xc0000000u
 struct sim_mqd {
 	u64 magic, rptr, wptr, ring_addr, ring_size;

@@ -42,6 +42,7 @@ struct sim_knobs {
 	u64 one_mqd;
 	u64 xcc_divisor;
 	u64 no_ctl_stack;
+	u64 running_kernels;
 	u64 no_svm;
 	s64 noretry;
 	u64 acquire_queue_buffers;

@@ -308,7 +308,8 @@ int sim_os_fd_reserve(bool cloexec)
 	int fd = fcntl(native_page_find(native_get()->sim.zero_page, &offset),
 		       cloexec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
 
-	return fd < 0 ? -errno : fd;
+	/* EINVAL: the limit is 0. */
+	return fd >= 0 ? fd : errno == EINVAL ? -EMFILE : -errno;
 }
 
 void sim_os_fd_cancel(int fd)

@@ -167,6 +167,18 @@ TEST(memory_for_a_dump_is_a_size_or_a_part_of_the_free_memory)
 	assert_int_equal(options.dump_memory, OPTION_SHARE | 90);
 }
 
+TEST(a_wait_of_zero_is_no_wait)
+{
+	struct options options;
+
+	assert_int_equal(options_read(&options), 0);
+	assert_int_equal(options.drain_s, 10);
+	assert_int_equal(read_with("AMDGPU_DRAIN", "0", &options), 0);
+	assert_int_equal(options.drain_s, 0);
+	assert_int_equal(read_with("AMDGPU_DRAIN", "3600", &options), 0);
+	assert_int_equal(options.drain_s, 3600);
+}
+
 TEST(an_invalid_number_is_refused_with_variable_and_value)
 {
 	static const struct {
@@ -184,6 +196,10 @@ TEST(an_invalid_number_is_refused_with_variable_and_value)
 		/* In nanoseconds, these do not fit 64 bits. */
 		{ "KFD_COPY_TIMEOUT", "18446744073709551615" },
 		{ "KFD_COPY_TIMEOUT", "18446744073" },
+		{ "AMDGPU_DRAIN", "" },
+		{ "AMDGPU_DRAIN", "-1" },
+		{ "AMDGPU_DRAIN", "long" },
+		{ "AMDGPU_DRAIN", "3601" },
 		{ "AMDGPU_DUMP_MEMORY", "" },
 		{ "AMDGPU_DUMP_MEMORY", "half" },
 		{ "AMDGPU_DUMP_MEMORY", "%" },

@@ -152,6 +152,35 @@ TEST(a_queue_without_its_control_stack_is_refused)
 	}
 }
 
+/* The MQDs of a queue: cp_hqd_cntl_stack_offset, and cp_hqd_wg_state_offset. */
+static void give_waves(uint32_t mqds, uint32_t stack_offset, uint32_t state_offset)
+{
+	const struct saved_queue queue = { USER_ID, 0, mqds, 0, STACK, 0, 0 };
+	uint8_t *mqd;
+
+	give_queue(&queue);
+	mqd = image->priv_data.data + QUEUE_OFFSET + QUEUE;
+	for (uint32_t i = 0; i < mqds; i++) {
+		set_at(mqd + i * MQD + 696, STACK);
+		set_at(mqd + i * MQD + 700, STACK);
+		set_at(mqd + i * MQD + 704, STACK);
+	}
+	set_at(mqd + (mqds - 1) * MQD + 696, stack_offset);
+	set_at(mqd + (mqds - 1) * MQD + 704, state_offset);
+}
+
+TEST(a_queue_without_waves_gets_an_empty_control_stack)
+{
+	give_waves(1, STACK, STACK);
+	assert_restored();
+	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): kfd 5: queue"), 0);
+	assert_int_equal(kernel.restored.priv_data_size, QUEUE_OFFSET + QUEUE + MQD + STACK);
+	give_waves(1, STACK - 8, STACK);
+	assert_refused("without its control stack");
+	give_waves(1, STACK, STACK + 256);
+	assert_refused("without its control stack");
+}
+
 /* No GPU has that much, so force does not make RESTORE allocate it. */
 TEST(an_impossible_control_stack_is_refused)
 {
@@ -346,6 +375,12 @@ TEST(each_mqd_counts)
 	give_queue(&queue);
 	copy_gpu_to_image();
 	assert_refused("without its control stack");
+	give_waves(8, STACK - 8, STACK);
+	copy_gpu_to_image();
+	assert_refused("without its control stack");
+	give_waves(8, STACK, STACK);
+	copy_gpu_to_image();
+	assert_restored();
 }
 
 /* Whatever a record cannot be read as, the driver may read as a queue. */

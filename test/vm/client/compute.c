@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Runs the kernel "march" until a verification ends its loop by a word in memory. */
+/* Runs the kernel "march" until it has done its rounds, or a verification ends its loop by a word
+ * in memory. */
 #include "compute.h"
 
 #include <errno.h>
@@ -155,7 +156,7 @@ int compute_begin(struct compute *compute)
 	for (uint32_t i = 0; i < MARCH_ITEMS; i++)
 		page->cells[i] = march_first(i);
 	raw_signal_init(&page->done, 1);
-	page->control = (struct march_control){ .wanted = UINT32_MAX };
+	page->control = (struct march_control){ .wanted = march_wanted() };
 	page->arguments =
 		(struct march_arguments){ (uintptr_t)page->cells, (uintptr_t)&page->control };
 	compute_dispatch(compute);
@@ -167,10 +168,12 @@ static int compute_compare(const struct compute *compute)
 	const struct compute_page *page = compute->page;
 	uint64_t cells[MARCH_ITEMS];
 
-	if (page->control.starts != 1)
-		return report_fail(compute->report, -EILSEQ,
-				   "GPU %d: the kernel has begun %u times", compute->gpu->index,
-				   page->control.starts);
+	if (page->control.starts != 1 || page->control.rounds != page->control.wanted)
+		return report_fail(
+			compute->report, -EILSEQ,
+			"GPU %d: the kernel has begun %u times, and done %u rounds of %u",
+			compute->gpu->index, page->control.starts, page->control.rounds,
+			page->control.wanted);
 	march_compute(page->control.rounds, cells);
 	if (memcmp(cells, page->cells, sizeof(cells)) == 0)
 		return 0;
@@ -179,18 +182,25 @@ static int compute_compare(const struct compute *compute)
 			   compute->gpu->index, page->control.rounds);
 }
 
+static int compute_end_loop(struct compute *compute)
+{
+	struct march_control *control = &compute->page->control;
+	int ret = await(compute, has_rounds, control->rounds + MORE_ROUNDS, "stands still");
+
+	if (ret == 0)
+		control->wanted = control->rounds + MORE_ROUNDS;
+	return ret;
+}
+
 int compute_verify(struct compute *compute)
 {
-	struct march_control *control;
-	int ret;
+	int ret = 0;
 
 	if (!compute)
 		return 0;
-	control = &compute->page->control;
-	ret = await(compute, has_rounds, control->rounds + MORE_ROUNDS, "stands still");
-	if (ret < 0)
-		return ret;
-	control->wanted = control->rounds + MORE_ROUNDS;
-	ret = await(compute, has_ended, 0, "does not end");
+	if (compute->page->control.wanted == MARCH_ENDLESS)
+		ret = compute_end_loop(compute);
+	if (ret == 0)
+		ret = await(compute, has_ended, 0, "does not end");
 	return ret < 0 ? ret : compute_compare(compute);
 }

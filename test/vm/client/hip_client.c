@@ -185,7 +185,7 @@ static bool start_kernel(struct client *client)
 
 	for (uint32_t i = 0; i < MARCH_ITEMS; i++)
 		client->page->cells[i] = march_first(i);
-	client->page->control = (struct march_control){ .wanted = UINT32_MAX };
+	client->page->control = (struct march_control){ .wanted = march_wanted() };
 	return good(client,
 		    hip->ModuleLaunchKernel(client->march, 1, 1, 1, MARCH_ITEMS, 1, 1, 0,
 					    client->kernels, arguments, NULL),
@@ -225,16 +225,25 @@ static bool begin(void *arg)
 	       start_kernel(client) && start_waiting(client);
 }
 
-static bool end_kernel(struct client *client)
+static bool end_loop(struct client *client)
 {
 	struct march_control *control = &client->page->control;
-	uint64_t cells[MARCH_ITEMS];
 
 	if (!goes_on(client, control->rounds + MORE_ROUNDS))
 		return false;
 	if (client->hip.EventQuery(client->waited) != HIP_NOT_READY)
 		return report_fail(&client->report, false, "a copy did not wait for the kernel");
 	control->wanted = control->rounds + MORE_ROUNDS;
+	return true;
+}
+
+static bool end_kernel(struct client *client)
+{
+	struct march_control *control = &client->page->control;
+	uint64_t cells[MARCH_ITEMS];
+
+	if (control->wanted == MARCH_ENDLESS && !end_loop(client))
+		return false;
 	if (!good(client, client->hip.EventSynchronize(client->waited), "hipEventSynchronize"))
 		return false;
 	if (control->starts != 1)

@@ -105,7 +105,7 @@ static bool begin_loop(struct rocr_kernels *kernels)
 
 	for (uint32_t i = 0; i < MARCH_ITEMS; i++)
 		cells[i] = march_first(i);
-	page->control = (struct march_control){ .wanted = UINT32_MAX };
+	page->control = (struct march_control){ .wanted = march_wanted() };
 	page->march = (struct march_arguments){ (uintptr_t)kernels->march_cells.mapped,
 						(uintptr_t)&page->control };
 	return dispatch(kernels, kernels->loop, "march.kd", MARCH_ITEMS, &page->march,
@@ -151,9 +151,11 @@ bool rocr_kernels_verify_loop(struct rocr_kernels *kernels)
 {
 	struct march_control *control = &kernels->page->control;
 
-	if (!goes_on(kernels, control->rounds + MORE_ROUNDS))
-		return false;
-	control->wanted = control->rounds + MORE_ROUNDS;
+	if (control->wanted == MARCH_ENDLESS) {
+		if (!goes_on(kernels, control->rounds + MORE_ROUNDS))
+			return false;
+		control->wanted = control->rounds + MORE_ROUNDS;
+	}
 	return rocr_wait(kernels->marched, PATIENCE_S, "the kernel's end") &&
 	       marched_right(kernels);
 }

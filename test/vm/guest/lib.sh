@@ -249,9 +249,6 @@ start_client() {
 	wait_line client.log "$client ready"
 }
 
-# The option of start_client for a kernel that is in the middle of its loop, unless the driver would lose its waves.
-kernel_if_kept() { loses_waves || echo --kernel; }
-
 # Asks the client (or the whole tree) to verify its memory and queues, and to go on.
 verify() {
 	lines client.log

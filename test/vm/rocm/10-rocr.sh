@@ -4,7 +4,6 @@
 # copies that never rest, a copy that waits over the dump, and a thread that sleeps until it is done.
 
 start_rocr() { program=rocr_client start_client "$@"; }
-keeps_waves() { ! loses_waves || skip "this driver loses waves, see rocm-no-control-stack"; }
 with_kernels="--kernels /opt/vm/lib/gfx90a.co"
 
 scenario_rocm_rocminfo() { # long
@@ -24,7 +23,6 @@ scenario_rocm_copies() { # long
 
 # A kernel is in the middle of its loop at each dump. Another one waits behind a barrier.
 scenario_rocm_kernels() {
-	keeps_waves
 	machine one
 	start_rocr $with_kernels
 	come_back
@@ -34,7 +32,6 @@ scenario_rocm_kernels() {
 
 # ROCr has what kernels, signals and queues need in BOs, which the plugin saves, and not in memory of the process.
 scenario_rocm_kernels_in_bos() { # long
-	keeps_waves
 	machine one
 	HSA_USERPTR_FOR_PAGED_MEM=0 start_rocr $with_kernels
 	come_back
@@ -43,7 +40,6 @@ scenario_rocm_kernels_in_bos() { # long
 }
 
 scenario_rocm_move() { # long
-	keeps_waves
 	machine one
 	start_rocr $with_kernels
 	then_machine=one-other come_back
@@ -52,7 +48,6 @@ scenario_rocm_move() { # long
 }
 
 scenario_rocm_move_eight() { # long
-	keeps_waves
 	machine eight
 	start_rocr $with_kernels
 	then_machine=eight-other come_back
@@ -122,18 +117,8 @@ scenario_rocm_vmem() { # long
 	with_kernel '7.*' || skip "Linux before 6.18 does not list such handles"
 	[ "$(rocr_interface)" -ge 13 ] || skip "this ROCr has no virtual memory API"
 	machine one
-	start_rocr $(loses_waves || echo $with_kernels) --vmem
+	start_rocr $with_kernels --vmem
 	come_back
 	come_back
-	finish
-}
-
-# This kernel saves no control stack: the dump fails, and the kernels run on.
-scenario_rocm_no_control_stack() { # long
-	loses_waves || with_kernel '7.*' || skip "this driver keeps waves"
-	machine one
-	start_rocr $with_kernels
-	dump_fails img "was saved without its control stack"
-	verify
 	finish
 }

@@ -6,7 +6,6 @@
 start_hip() { program=hip_client start_client --kernels /opt/vm/lib/gfx90a.co; }
 
 scenario_rocm_hip() { # long
-	keeps_waves
 	machine one
 	start_hip
 	come_back
@@ -15,7 +14,6 @@ scenario_rocm_hip() { # long
 }
 
 scenario_rocm_hip_move() { # long
-	keeps_waves
 	machine one
 	start_hip
 	then_machine=one-other come_back
@@ -23,7 +21,6 @@ scenario_rocm_hip_move() { # long
 }
 
 scenario_rocm_hip_eight() { # long
-	keeps_waves
 	machine eight
 	start_hip
 	then_machine=eight-other come_back

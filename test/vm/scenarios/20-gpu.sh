@@ -20,18 +20,25 @@ scenario_one_gpu() { # on each kernel
 	finish
 }
 
-# A kernel of a compute queue is in the middle of its loop at each dump, and goes on where it was. A driver that saves no
-# control stack would lose its waves: the dump fails, and the kernel runs on.
+# A kernel of a compute queue is in the middle of its loop at each dump, and goes on where it was. Where the driver would lose
+# its waves, the dump waits for its end.
 scenario_compute_queue() { # on each kernel
 	machine one
 	start_client --kernel
-	if loses_waves; then
-		dump_fails img "was saved without its control stack"
-		verify
-	else
-		come_back
-		come_back
-	fi
+	come_back
+	come_back
+	finish
+}
+
+# A kernel that does not end is not lost, either: the dump fails when its time is over, and the kernel runs on.
+scenario_endless_kernel() { # on each kernel
+	loses_waves || skip "this driver keeps waves"
+	machine one
+	MARCH_ROUNDS='' start_client --kernel
+	export AMDGPU_DRAIN=2
+	dump_fails img "has running waves, and was saved without its control stack"
+	has_line img/dump.log "has waves that this kernel would lose; the queues of the dump run on for up to 2 s"
+	verify
 	finish
 }
 
@@ -131,7 +138,7 @@ scenario_low_fds() {
 
 scenario_dumped_again() {
 	machine one
-	start_client $(kernel_if_kept)
+	start_client --kernel
 	come_back
 	come_back
 	come_back
@@ -195,7 +202,7 @@ scenario_leave_running() { # on each kernel
 	local before
 
 	machine one
-	start_client --sizes medium $(kernel_if_kept)
+	start_client --sizes medium --kernel
 	before=$(state "$pid")
 	dump img "$pid" --leave-running
 	same_state "$before"

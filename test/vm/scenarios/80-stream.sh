@@ -55,7 +55,7 @@ scenario_stream_compute_first() { # long
 
 scenario_stream_second_kfd() { # on each kernel
 	machine one
-	start_client --second-kfd $(kernel_if_kept)
+	start_client --second-kfd --kernel
 	stream_back
 	finish
 }

@@ -16,7 +16,7 @@ has_parallel() { has_main_hook || skip "this CRIU has no hook for its main proce
 scenario_parallel() {
 	has_parallel
 	machine one
-	start_client $(kernel_if_kept)
+	start_client --kernel
 	come_back
 	filled_by main img1/restore.log
 	finish

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "dump/drain.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "dump/dump.h"
+#include "kernel/kfd_priv.h"
+#include "kernel/kfd_queue.h"
+#include "pause/pause.h"
+#include "preflight/bo_index.h"
+
+#define FIRST_STEP_S 0.01
+
+/* A queue with waves that the driver would lose. */
+struct busy_queue {
+	const struct dumped_process *process;
+	uint32_t id;
+	uint32_t gpu_id;
+};
+
+static bool find_busy(const struct dumped_process *process, const struct kfd_priv_queue *queues,
+		      size_t count, struct busy_queue *ret_busy)
+{
+	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct kfd_queue queue = { .priv = &priv,
+						 .saved = &queues[i],
+						 .gpu = bo_index_gpu_of(process,
+									queues[i].gpu_id) };
+
+		if (!queue.gpu || !kfd_queue_loses_waves(&queue))
+			continue;
+		ret_busy->id = queues[i].id;
+		ret_busy->gpu_id = queues[i].gpu_id;
+		return true;
+	}
+	return false;
+}
+
+/* @process with its private data. 1: *@ret_busy is one of its queues; 0, or -ENOMEM. The rules
+ * report what cannot be read. */
+static int read_queues(const struct dumped_process *process, struct busy_queue *ret_busy)
+{
+	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
+	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
+	size_t count = 0;
+	int ret = kfd_priv_list_queues(&priv, &queues, &count);
+
+	if (ret < 0)
+		return ret == -ENOMEM ? ret : 0;
+	return find_busy(process, queues, count, ret_busy);
+}
+
+/* The same for a process that has no private data yet. */
+static int look_at(const struct dumped_process *process, struct busy_queue *ret_busy)
+{
+	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
+	struct dumped_process looked = { .session = process->session };
+	int ret = pause_look(process, &state);
+
+	if (ret < 0)
+		return ret == -ENOMEM ? ret : 0;
+	looked.state = state;
+	return read_queues(&looked, ret_busy);
+}
+
+static int find_any(const struct dump_session *session,
+		    int (*look)(const struct dumped_process *process, struct busy_queue *ret_busy),
+		    struct busy_queue *ret_busy)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_processes; i++) {
+		ret_busy->process = &session->processes[i];
+		ret = look(&session->processes[i], ret_busy);
+	}
+	return ret < 0 ? log_error(ret, "dump: cannot look at its queues") : ret;
+}
+
+int drain_is_due(const struct dump_session *session)
+{
+	struct busy_queue busy;
+	int ret = session->options->drain_s ? find_any(session, read_queues, &busy) : 0;
+
+	if (ret > 0)
+		log_info(
+			"%s: queue %u on GPU 0x%04x has waves that this kernel would lose; the queues"
+			" of the dump run on for up to %" PRIu64 " s, until they end",
+			busy.process->name, busy.id, busy.gpu_id, session->options->drain_s);
+	return ret;
+}
+
+static int run_for(struct dump_session *session, double seconds)
+{
+	const struct timespec step = { .tv_sec = (time_t)seconds,
+				       .tv_nsec =
+					       (long)((seconds - (double)(time_t)seconds) * 1e9) };
+	int ret = pause_let_run(session);
+
+	if (ret < 0)
+		return ret;
+	/* A signal may end it early. */
+	(void)nanosleep(&step, NULL);
+	session->stopped_at = now_seconds();
+	return pause_again(session);
+}
+
+int drain_queues(struct dump_session *session)
+{
+	const double begin = now_seconds(), limit = (double)session->options->drain_s;
+	double step = FIRST_STEP_S, waited = 0;
+	struct busy_queue busy;
+	int ret = 1;
+
+	while (ret > 0 && waited < limit) {
+		ret = run_for(session, step < limit - waited ? step : limit - waited);
+		if (!ret)
+			ret = find_any(session, look_at, &busy);
+		waited = now_seconds() - begin;
+		step *= 2;
+	}
+	session->totals.drained_s = waited;
+	return ret < 0 ? ret : 0;
+}
