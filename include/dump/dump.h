@@ -142,7 +142,7 @@ struct dump_session {
 	size_t num_processes;
 	/* Processes that map a GPU without /dev/kfd have been looked for. */
 	bool mappings_are_checked;
-	/* pause_list_files() has succeeded. */
+	/* kfd_files_list() has succeeded. */
 	bool files_are_listed;
 	/* CRIU has begun to save tasks, and queues have stopped after that. */
 	bool criu_saves;

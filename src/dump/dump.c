@@ -118,7 +118,7 @@ int dump_stop(struct dump_session *session)
 	if (session->files_are_listed || !session->tasks.count ||
 	    kfd_read_device(&device) == -ENOENT)
 		return 0;
-	ret = pause_list_files(session, DUMP_NO_FILE);
+	ret = kfd_files_list(session, DUMP_NO_FILE);
 	if (ret < 0 || !session->num_files)
 		return ret;
 	ret = begin(session);
@@ -133,7 +133,7 @@ int dump_look(struct dump_session *session, int fd)
 
 	session->criu_saves = true;
 	if (!ret)
-		ret = pause_list_files(session, fd);
+		ret = kfd_files_list(session, fd);
 	if (!ret)
 		ret = snapshot_stop(session);
 	return ret < 0 ? ret : snapshot_take(session);

@@ -21,6 +21,7 @@
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
+#include "pause/kfd_files.h"
 #include "pause/pause.h"
 #include "preflight/bo_index.h"
 #include "preflight/copied_memory.h"
@@ -151,12 +152,12 @@ static int ask(struct dumped_process *process, size_t *first_open)
 
 static void raise_limit(struct dump_session *session)
 {
-	uint64_t highest = PAUSE_HIGHEST_FD;
+	uint64_t highest = KFD_FILES_HIGHEST_FD;
 
 	/* While CHECKPOINT's descriptors are moved, each of them exists twice. */
 	for (size_t i = 0; i < session->num_processes; i++)
 		highest += 2ULL * session->processes[i].state.num_bos;
-	pause_raise_limit(session, highest);
+	kfd_files_raise_limit(session, highest);
 }
 
 static int ask_all(struct dump_session *session)

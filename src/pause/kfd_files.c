@@ -14,6 +14,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
+#include "criu/host.h"
 #include "criu/log.h"
 #include "dump/dump.h"
 #include "kernel/kfd.h"
@@ -164,6 +165,47 @@ int kfd_files_list_tree(int shown, struct pid_list *ret_tasks)
 			ret = pid_list_add(ret_tasks, traced.pids[i]);
 	}
 	return ret;
+}
+
+void kfd_files_raise_limit(struct dump_session *session, uint64_t highest)
+{
+	struct rlimit old;
+
+	if (nofile_raise(highest, &old) < 0)
+		return;
+	if (!session->limit_raised)
+		session->old_limit = old;
+	session->limit_raised = true;
+}
+
+static int list_files(struct dump_session *session, int shown)
+{
+	int ret;
+
+	kfd_files_raise_limit(session, KFD_FILES_HIGHEST_FD);
+	session->tasks_are_named = session->tasks.count;
+	ret = session->tasks_are_named ? 0 : kfd_files_list_tree(shown, &session->tasks);
+	return ret < 0 ? ret : kfd_files_find(session, HOST_LOWEST_FD);
+}
+
+int kfd_files_list(struct dump_session *session, int shown)
+{
+	int ret = session->files_are_listed ? 0 : list_files(session, shown);
+
+	session->files_are_listed = !ret;
+	if (ret == -ENOSYS || ret == -EPERM)
+		return log_error(ret,
+				 "processes: cannot get their files of /dev/kfd, which takes the"
+				 " system calls pidfd_getfd and kcmp; allow both to CRIU (a seccomp"
+				 " filter may forbid them)");
+	/* EINVAL: F_DUPFD cannot give a number beyond the limit. */
+	if (ret == -EINVAL || ret == -EMFILE)
+		return log_error(ret,
+				 "processes: cannot list their files of /dev/kfd, for which the"
+				 " plugin takes descriptors from %d on; raise the hard limit of"
+				 " CRIU's open files (ulimit -Hn, LimitNOFILE)",
+				 HOST_LOWEST_FD);
+	return ret < 0 ? log_error(ret, "processes: cannot list their files of /dev/kfd") : 0;
 }
 
 /* Marks the node of each GPU whose render node the process has open. */

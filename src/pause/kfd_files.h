@@ -6,18 +6,32 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+#include "criu/host.h"
 
 struct dump_session;
 struct dumped_file;
 struct pid_list;
 struct topology;
 
+/* The highest descriptor that the dump needs besides dma-bufs. */
+#define KFD_FILES_HIGHEST_FD (HOST_LOWEST_FD + 1024)
+
+/* Raises the limit of open files to allow descriptor @highest, if that is possible. The end of the
+ * dump undoes it. */
+void kfd_files_raise_limit(struct dump_session *session, uint64_t highest);
+
+/* Lists the /dev/kfd files of all tasks, which CRIU has stopped. If CRIU has not named the tasks,
+ * lists the tasks, too: those of the tree that has the file @shown (borrowed). Later calls do
+ * nothing. -errno after a line, also if the kernel does not hand out files of other
+ * processes. */
+int kfd_files_list(struct dump_session *session, int shown);
 /* For a CRIU that does not name its tasks: adds the tasks that this thread traces in the tree that
  * has the file @shown. CRIU also freezes the other processes of a cgroup. If no task has the file:
  * all tasks that this thread traces. */
 int kfd_files_list_tree(int shown, struct pid_list *ret_tasks);
-
 /* Lists the /dev/kfd files of all tasks of the session in session->files, in the order of pids and
  * of their descriptors there. Those of the plugin are numbered from @lowest_fd. pause_close_files()
  * closes them, after an error, too. -ENOSYS, -EPERM: the kernel does not hand out descriptors of

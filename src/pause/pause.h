@@ -6,31 +6,18 @@
 #ifndef AMDGPU_PLUGIN_PAUSE_PAUSE_H
 #define AMDGPU_PLUGIN_PAUSE_PAUSE_H
 
-#include "criu/host.h"
 #include "dump/dump.h"
 #include "kernel/kfd.h"
 
-/* The highest descriptor that the dump needs besides dma-bufs. */
-#define PAUSE_HIGHEST_FD (HOST_LOWEST_FD + 1024)
-
-/* Raises the limit of open files to allow descriptor @highest, if that is possible. The end of the
- * dump undoes it. */
-void pause_raise_limit(struct dump_session *session, uint64_t highest);
-
-/* Lists the /dev/kfd files of all tasks, which CRIU has stopped. If CRIU has not named the tasks,
- * lists the tasks, too: those of the tree that has the file @shown (borrowed). Later calls do
- * nothing. -errno after a line, also if the kernel does not hand out files of other
- * processes. */
-int pause_list_files(struct dump_session *session, int shown);
-/* Pauses the owners of these files. Before that, undoes pauses that a killed dump has left. Logs on
- * error. */
+/* Pauses the owners of the listed files (kfd_files.h). Before that, undoes pauses that a killed
+ * dump has left. Logs on error. */
 int pause_tree(struct dump_session *session);
 
-/* What the kernel says of the queues of @process, which is paused: kfd_look() into *@ret_state, which
- * the caller frees. -errno without a line. */
+/* What the kernel says of the queues of @process, which is paused: kfd_look() into *@ret_state,
+ * which the caller frees. -errno without a line. */
 int pause_look(const struct dumped_process *process, struct kfd_state *ret_state);
-/* Lets the queues of all paused processes run, and stops them again. After an error some of them are
- * not paused. Logs on error. */
+/* Lets the queues of all paused processes run, and stops them again. After an error some of them
+ * are not paused. Logs on error. */
 int pause_let_run(struct dump_session *session);
 int pause_again(struct dump_session *session);
 
