@@ -102,7 +102,7 @@ static int prepare_part(const struct preparation *preparation, size_t index)
 	struct keep_part *part = &keep->parts[index];
 	int ret = 0;
 
-	if (index % PARTS_OF_STEP == 0 && !is_free(preparation->floor))
+	if ((index + 1) % PARTS_OF_STEP == 0 && !is_free(preparation->floor))
 		return -ENOMEM;
 	ret = make_present(part->memory, keep->part_size);
 	return ret < 0 ? ret
@@ -248,7 +248,7 @@ static int set_up(struct keep *keep, const struct keep_share *shares, size_t cou
 	int ret = opened ? open_gpus(keep, shares, count, opened, &bytes) : -ENOMEM;
 
 	if (!ret)
-		ret = map_parts(keep, opened, bytes);
+		ret = is_free(floor) ? map_parts(keep, opened, bytes) : -ENOMEM;
 	if (ret < 0)
 		return ret;
 	prepare(keep, floor);
