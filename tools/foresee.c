@@ -72,7 +72,7 @@ static const struct compute_rule {
 	/* CHECKPOINT saves the first XCC: checkpoint_mqd_v9_4_3() in kfd_mqd_manager_v9.c is newer.
 	 */
 	{ DUMP_QUEUE_XCCS, 1, RELEASE(6, 18, 0), has_xccs },
-	/* mqd_manager_init_v9() in kfd_mqd_manager_v9.c of 7.2.12 and 7.3-rc7 takes the size of the
+	/* mqd_manager_init_v9() in kfd_mqd_manager_v9.c of 7.2.12 and 7.3.4 takes the size of the
 	 * control stack of another node. */
 	{ DUMP_QUEUE_STACK, RELEASE(7, 2, 0), RELEASE(7, 4, 0), is_gfx9 },
 };

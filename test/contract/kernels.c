@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* The simulator's 7.2 and 7.3 are Linux 7.2.13 and 7.3.4, which list the alignments of buffers in
- * bytes, and 7.3.4 stops queues once. Debian has 7.2.12 and 7.3-rc7. */
+/* The simulator's 7.2 is Linux 7.2.13, which lists the alignments of buffers in bytes. Debian has
+ * 7.2.12. */
 #define OLDER_LIST "list_alignment_bytes=0"
 
 static const struct kernel kernels[] = {
@@ -78,12 +78,10 @@ static const struct kernel kernels[] = {
 	  .one_dmabuf = true,
 	  .addressless = true,
 	  .event_types = true,
-	  .pause_nests = true,
 	  .user_ids = true,
 	  .contexts = true,
 	  .checks_rings = true,
-	  .alignment_unit = 4096,
-	  .knobs = OLDER_LIST ";pause_nests=1" },
+	  .alignment_unit = 1 },
 	{ .name = "dkms",
 	  .amd = true,
 	  .unchecked_handles = true,

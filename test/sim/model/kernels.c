@@ -44,18 +44,18 @@ static const struct row rows[] = {
 	 * releases of the out-of-tree driver; not in 6.12 and its release 6.12.12 */
 	ROW(one_xcc,                 0,   1,   1,   1,   1,   1,   0,   0,   0,        1,   0,        0),
 
-	/* amdkfd/kfd_process_queue_manager.c, kfd_criu_restore_queue(): 7.2.12 and 7.3-rc7 compare the
+	/* amdkfd/kfd_process_queue_manager.c, kfd_criu_restore_queue(): 7.2.12 and 7.3.4 compare the
 	 * size of the MQD with mqd_size_from_queue_type(), which is that of one XCC, and so does 7.1
 	 * of the out-of-tree driver. Its older releases and 6.18.16 have no such check. 6.1.192 and
 	 * 6.12.117 have it, too, and save one XCC */
 	ROW(one_mqd,                 0,   0,   0,   0,   0,   1,   0,   1,   1,        0,   0,        1),
 
 	/* The same file, set_queue_properties_from_criu(): 7.2.12 divides the size of the control
-	 * stacks by the XCCs of the whole device, 7.3-rc7 by those of the partition. 6.18 is like
+	 * stacks by the XCCs of the whole device, 7.3.4 by those of the partition. 6.18 is like
 	 * 7.2. The out-of-tree driver: 6.12.12 does not divide, 7.1 is like 7.3 */
 	ROW(xcc_divisor,             1,   0,   0,   0,   0,   0,   1,   1,   0,        0,   1,        0),
 
-	/* amdkfd/kfd_mqd_manager_v9.c, mqd_manager_init_v9(): 7.2.12 and 7.3-rc7 ask for the GPU's
+	/* amdkfd/kfd_mqd_manager_v9.c, mqd_manager_init_v9(): 7.2.12 and 7.3.4 ask for the GPU's
 	 * control stack before the GPU has its id, and get the answer for a CPU node, 0. 6.12 asks
 	 * at each CHECKPOINT, 6.1 takes the size from the MQD. 6.18 has not been read. The
 	 * out-of-tree driver takes it from the MQD, and 7.1 is like 7.2 */
@@ -82,8 +82,7 @@ static const struct row rows[] = {
 	 * later releases of the out-of-tree driver */
 	ROW(list_handles,            0,   0,   0,   0,   0,   0,   1,   1,   1,        0,   1,        1),
 
-	/* amdgpu/amdgpu_gem.c, amdgpu_gem_list_handles_ioctl(): pages in 6.18, bytes in 7.2 and 7.3.4
-	 * (7.3-rc7 has pages) */
+	/* amdgpu/amdgpu_gem.c, amdgpu_gem_list_handles_ioctl(): pages in 6.18, bytes in 7.2 and 7.3.4 */
 	ROW(list_alignment_bytes,    0,   0,   0,   0,   0,   0,   0,   1,   1,        0,   0,        0),
 
 	/* include/uapi/linux/kfd_ioctl.h, AMDKFD_COMMAND_END: AVAILABLE_MEMORY is the last of 6.1, so
