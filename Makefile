@@ -59,9 +59,10 @@ $(BUILD)/%.o: %.c $(MESSAGES).h
 	$(call SHOW,CC)
 	$(Q)$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# The package and the tool have one version.
-$(BUILD)/tools/criu_amdgpu.o: debian/changelog
-$(BUILD)/tools/criu_amdgpu.o: CPPFLAGS += -DVERSION='"$(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)"'
+# The package, the tool and the images have one version.
+VERSIONED := $(BUILD)/tools/criu_amdgpu.o $(BUILD)/src/dump/saved_on.o
+$(VERSIONED): debian/changelog
+$(VERSIONED): CPPFLAGS += -DPLUGIN_VERSION='"$(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)"'
 
 $(MESSAGES).o: $(MESSAGES).c
 	$(call SHOW,CC)

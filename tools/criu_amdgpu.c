@@ -15,8 +15,8 @@
 #include "verify.h"
 
 /* The Makefile says which. */
-#ifndef VERSION
-#define VERSION "(unknown version)"
+#ifndef PLUGIN_VERSION
+#define PLUGIN_VERSION "(unknown version)"
 #endif
 
 enum {
@@ -186,7 +186,7 @@ static bool read_options(int argc, char **argv, struct tool_request *request, st
 			print_help();
 			return false;
 		case OPTION_VERSION:
-			printf("criu-amdgpu %s\n", VERSION);
+			printf("criu-amdgpu %s\n", PLUGIN_VERSION);
 			return false;
 		case '?':
 			*ret_status = TOOL_TROUBLE;

@@ -14,6 +14,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "criu/options.h"
+#include "fit_driver.h"
 #include "image/image_priv.h"
 #include "image/image_validate.h"
 #include "images.h"
@@ -178,6 +179,8 @@ static int check_process(const struct fit *fit, const struct tool_kfd *kfd, stru
 	};
 	int ret = queue_check_task(&task, fit->kfd_minor, fit->options->force);
 
+	if (!ret && fit->kfd_minor)
+		ret = fit_driver_check(kfd, fit->kfd_minor);
 	if (!ret)
 		ret = gpu_ids_foresee(&task, fit->options->force);
 	return ret < 0 ? ret : check_xnack(fit, kfd, map);
@@ -202,6 +205,8 @@ static int fit_process(struct fit *fit, const struct tool_kfd *kfd)
 		print_xnack(fit, kfd, &map);
 		print_xccs(fit, kfd, &map);
 	}
+	if (!fit->quiet && fit->kfd_minor)
+		fit_driver_print(kfd, fit->kfd_minor);
 	return ret;
 }
 

@@ -9,6 +9,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "facts.h"
+#include "image/saved_on.h"
 #include "images.h"
 #include "show_json.h"
 #include "text.h"
@@ -132,6 +133,35 @@ static void print_gem_handles(const CriuKfd *kfd)
 	}
 }
 
+/* Older images, and those of other programs, do not say it. */
+static void print_saved_on(const SavedOn *saved)
+{
+	if (!saved)
+		return;
+	printf("  taken");
+	if (saved->has_time) {
+		char when[40];
+
+		printf(" %s", text_time(saved->time, when));
+	}
+	if (saved->kernel)
+		printf(" on Linux %s", saved->kernel);
+	if (saved->has_kfd_minor)
+		printf(", KFD 1.%" PRIu32, saved->kfd_minor);
+	if (saved->driver_version)
+		printf(", amdgpu %s", saved->driver_version);
+	if (saved->driver_source)
+		printf(", source %s", saved->driver_source);
+	if (saved->plugin)
+		printf(", plugin %s", saved->plugin);
+#define PRINT(name)            \
+	if (saved->has_##name) \
+		printf(", " #name "=%" PRId32, saved->name);
+	SAVED_ON_PARAMETERS(PRINT)
+#undef PRINT
+	printf("\n");
+}
+
 static int print_kfd(const struct tool_kfd *image)
 {
 	const CriuKfd *kfd = image->message;
@@ -145,6 +175,7 @@ static int print_kfd(const struct tool_kfd *image)
 	       " objects, by %s\n",
 	       image->id, kfd->pid, kfd->num_of_gpus, kfd->n_bo_entries, kfd->num_of_objects,
 	       facts_writer(kfd));
+	print_saved_on(kfd->saved_on);
 	print_gpus(kfd);
 	print_bos(kfd);
 	ret = print_owners(kfd);

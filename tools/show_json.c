@@ -13,6 +13,7 @@
 #include "criu/log.h"
 #include "facts.h"
 #include "image/image.h"
+#include "image/saved_on.h"
 #include "images.h"
 #include "text.h"
 #include "tool.h"
@@ -177,6 +178,35 @@ static json_object *describe_gem_handles(const CriuKfd *kfd)
 	return list;
 }
 
+static json_object *describe_parameters(const SavedOn *saved)
+{
+	json_object *object = json_object_new_object();
+
+#define ADD(name)              \
+	if (saved->has_##name) \
+		add(object, #name, json_object_new_int(saved->name));
+	SAVED_ON_PARAMETERS(ADD)
+#undef ADD
+	return object;
+}
+
+static json_object *describe_saved_on(const SavedOn *saved)
+{
+	json_object *object = json_object_new_object();
+
+	if (saved->has_time)
+		add(object, "time", number(saved->time));
+	if (saved->has_kfd_minor)
+		add(object, "kfd_minor", number(saved->kfd_minor));
+#define ADD(name)        \
+	if (saved->name) \
+		add(object, #name, json_object_new_string(saved->name));
+	SAVED_ON_TEXTS(ADD)
+#undef ADD
+	add(object, "parameters", describe_parameters(saved));
+	return object;
+}
+
 static json_object *describe_process(const struct tool_kfd *image)
 {
 	_cleanup_(facts_objects_done) struct objects objects = { 0 };
@@ -188,6 +218,8 @@ static json_object *describe_process(const struct tool_kfd *image)
 	add(object, "image", image_of(IMAGE_KFD_NAME, image->id));
 	add(object, "pid", number(kfd->pid));
 	add(object, "writer", json_object_new_string(facts_writer(kfd)));
+	if (kfd->saved_on)
+		add(object, "saved_on", describe_saved_on(kfd->saved_on));
 	add(object, "gpus", describe_gpus(kfd));
 	add(object, "bos", describe_bos(kfd));
 	add(object, "shared", describe_sum(&shared));

@@ -13,6 +13,7 @@
 #include "content/kfd_jobs.h"
 #include "criu/log.h"
 #include "dump/gpu_watch.h"
+#include "dump/saved_on.h"
 #include "dump/shared_bos.h"
 #include "image/image.h"
 #include "image/image_dir.h"
@@ -412,6 +413,8 @@ static int write_state(struct dumped_process *process)
 		ret = save_kind_of_checksums(process, kfd);
 	if (!ret)
 		ret = save_gem_handles(process, kfd);
+	if (!ret)
+		ret = saved_on_new(process->session->kfd_minor, &kfd->saved_on);
 	if (!ret)
 		ret = save_priv_data(process, kfd);
 	if (ret < 0)

@@ -13,6 +13,7 @@
 #include "criu/log.h"
 #include "image/image.h"
 #include "image/image_priv.h"
+#include "image/saved_on.h"
 #include "kernel/kfd.h"
 #include "kernel/render_node.h"
 
@@ -413,6 +414,20 @@ static int check_gem_handles(const struct subject *subject, const CriuKfd *kfd)
 	return 0;
 }
 
+static int check_saved_on(int id, const SavedOn *saved)
+{
+	bool good = true;
+
+#define CHECK(name) good &= !saved || !saved->name || saved_on_is_text(saved->name);
+	SAVED_ON_TEXTS(CHECK)
+#undef CHECK
+	return good ? 0
+		    : log_error(-EINVAL,
+				"kfd %d: what it says of the machine of the dump is no text of at"
+				" most %d printable characters",
+				id, SAVED_ON_TEXT - 1);
+}
+
 int image_validate_kfd(int id, const CriuKfd *kfd)
 {
 	const struct subject subject = { "kfd", id };
@@ -433,7 +448,8 @@ int image_validate_kfd(int id, const CriuKfd *kfd)
 				 "kfd %d: the image says %u objects, and its private data has"
 				 " %zu bytes",
 				 id, kfd->num_of_objects, kfd->priv_data.len);
-	return image_priv_validate(id, kfd);
+	ret = image_priv_validate(id, kfd);
+	return ret ? ret : check_saved_on(id, kfd->saved_on);
 }
 
 int image_validate_render(int id, const CriuRenderNode *render)

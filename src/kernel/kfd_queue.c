@@ -3,11 +3,11 @@
 #include "kernel/kfd_queue.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
+#include "kernel/amdgpu_module.h"
 
 /* sizeof(struct v9_mqd) in amdgpu's v9_structs.h. All GPUs with several XCCs are of that family.
  * The MQDs of gfx10 and gfx11 have the same size. */
@@ -35,8 +35,7 @@
  */
 #define KFD_MINOR_ONE_XCC 17
 
-#define GPU_PAGE       4096u
-#define CWSR_PARAMETER "/sys/module/amdgpu/parameters/cwsr_enable"
+#define GPU_PAGE 4096u
 
 /* Offset of ctl_stack_size in the queue's record (kfd_criu_queue_priv_data in kfd_priv.h). */
 #define RECORD_STACK_SIZE 108u
@@ -65,11 +64,10 @@ static uint32_t mqd_word(const struct kfd_queue *queue, uint64_t offset)
 /* Without CWSR a pause waits until the waves end, or the driver resets the GPU. */
 bool kfd_queue_driver_saves_waves(void)
 {
-	_cleanup_fclose_ FILE *file = stream_open(CWSR_PARAMETER);
 	int enabled;
 
 	/* A kernel without the parameter saves waves. */
-	return !file || fscanf(file, "%d", &enabled) != 1 || enabled;
+	return !amdgpu_module_parameter("cwsr_enable", &enabled) || enabled;
 }
 
 bool kfd_queue_lacks_xccs(const struct kfd_queue *queue)

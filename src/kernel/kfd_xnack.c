@@ -4,11 +4,8 @@
 #include "kernel/kfd_xnack.h"
 
 #include <stdint.h>
-#include <stdio.h>
 
-#include "amdgpu_plugin_util.h"
-
-#define NORETRY_PARAMETER "/sys/module/amdgpu/parameters/noretry"
+#include "kernel/amdgpu_module.h"
 
 /* gfx_target_version of MI210 and MI250, and of GPUs of gfx12.1, which support XNACK again. */
 #define GFX90A  90010
@@ -22,10 +19,9 @@ static bool forbids_by_default(uint32_t version)
 
 int kfd_xnack_read_noretry(void)
 {
-	_cleanup_fclose_ FILE *file = stream_open(NORETRY_PARAMETER);
 	int noretry;
 
-	return file && fscanf(file, "%d", &noretry) == 1 ? noretry : KFD_XNACK_AUTO;
+	return amdgpu_module_parameter("noretry", &noretry) ? noretry : KFD_XNACK_AUTO;
 }
 
 bool kfd_xnack_is_forbidden(const struct topology_node *gpu, int noretry)

@@ -11,7 +11,8 @@ man_examples() {
 # What is different on each machine and in each run. libhsakmt's shared file is there if something has used it before.
 same_everywhere() {
 	sed -e '/hsakmt_shared_mem: /d' -e "s,$work/bin/criu,/usr/sbin/criu,; s,$PWD/build/amdgpu_plugin.so,/usr/lib/criu/amdgpu_plugin.so," \
-		-e "s/\<process $holder\>/process 4242/; s/Linux [0-9][^ ]*/Linux RELEASE/; s/([0-9.]* s, [^)]*\/s)/(TIME)/"
+		-e "s/\<process $holder\>/process 4242/; s/Linux [0-9][^ ]*/Linux RELEASE/; s/([0-9.]* s, [^)]*\/s)/(TIME)/" \
+		-e "s/taken [0-9-]* [0-9:]* UTC/taken TIME/; s/plugin [0-9][0-9.]*$/plugin VERSION/"
 }
 
 page_workload=2x1M,3x12K:G,1x64K:U,1x1M:W,1x4K:Q,events=2

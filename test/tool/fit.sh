@@ -32,6 +32,7 @@ fits() {
 	fits_state
 	fits_xccs
 	fits_layout
+	fits_driver
 	topology eight-other
 	expect "fit, quiet" 0 "" fit --quiet --topology "$tree" "$work/images"
 	expect "fit, another machine" 0 "another gpu_id" fit -t "$tree" "$work/images"
@@ -66,6 +67,33 @@ fits_layout() {
 	build/tool/make_image "$tree" "$work/layout" new
 	expect "fit, an unknown layout" 1 "$words" fit -t "$tree" "$work/layout"
 	AMDGPU_FORCE=1 expect "fit, an unknown layout by force" 0 "$words" fit -t "$tree" "$work/layout"
+}
+
+# An image says under which driver it was taken.
+fits_driver() {
+	local command="env LD_PRELOAD=$PWD/build/sim/libamdgpu_sim.so AMDGPU_SIM_MACHINE=$work/driver"
+	local module=$work/driver/sys/module/amdgpu
+
+	edited_machine driver ""
+	mkdir -p "$module/parameters"
+	echo 6.12.12 > "$module/version"
+	echo 0123ABC > "$module/srcversion"
+	echo 1 > "$module/parameters/cwsr_enable"
+	echo -1 > "$module/parameters/noretry"
+	on "$work/driver" -k kernel=6.18 dump "$work/taken" 2x1M
+	expect "show, the driver" 0 "^  taken 20.* UTC on Linux $(uname -r), KFD 1.18, amdgpu 6.12.12, source 0123ABC, plugin [0-9.]*, cwsr_enable=1, noretry=-1$" \
+		show "$work/taken"
+	expect "show, the driver, as JSON" 0 '"format":1' show -j "$work/taken"
+	json "the driver" '.processes[0].saved_on | .kfd_minor == 18 and .time > 1700000000 and .driver_version == "6.12.12" and .driver_source == "0123ABC" and .parameters == {"cwsr_enable": 1, "noretry": -1} and (.kernel | length > 0) and (.plugin | length > 0)'
+	fields_are_documented
+	AMDGPU_SIM_KNOBS=kernel=6.18 expect "fit, the same driver" 0 "^process .*: fits$" fit "$work/taken"
+	has_not "the same driver" "taken under another driver"
+	AMDGPU_SIM_KNOBS=kernel=6.12 expect "fit, another driver" 0 \
+		"^  taken under another driver: Linux .*, KFD 1.18, amdgpu 6.12.12; here: Linux .*, KFD 1.17, amdgpu 6.12.12$" fit "$work/taken"
+	AMDGPU_SIM_KNOBS=kernel=6.1 expect "fit, records of another size" 1 "has saved 272 bytes for each BO, .* reads records of another size" \
+		fit "$work/taken"
+	rm "$module/srcversion"
+	AMDGPU_SIM_KNOBS=kernel=6.18 expect "fit, another source of the driver" 0 "taken under another driver" fit "$work/taken"
 }
 
 # Drivers restore one XCC or all.

@@ -506,6 +506,33 @@ UNIT_TEST(render_nodes_of_other_programs_pass)
 	assert_int_equal(image_validate_render(3, &render), 0);
 }
 
+/* criu-amdgpu prints them. */
+UNIT_TEST(texts_of_the_machine_must_be_short_and_printable)
+{
+	static char text[200];
+	static const struct {
+		size_t length;
+		char last;
+		bool good;
+	} cases[] = { { 1, 'x', true },    { 127, 'x', true },   { 128, 'x', false },
+		      { 199, 'x', false }, { 9, '\033', false }, { 9, '\n', false },
+		      { 9, '\200', false } };
+	SavedOn saved = SAVED_ON__INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		make_image();
+		image.kfd.saved_on = &saved;
+		assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
+		memset(text, 'x', sizeof(text));
+		text[cases[i].length] = '\0';
+		text[cases[i].length - 1] = cases[i].last;
+		saved.driver_source = text;
+		print_message("case %zu\n", i);
+		assert_int_equal(image_validate_kfd(7, &image.kfd), cases[i].good ? 0 : -EINVAL);
+		saved.driver_source = NULL;
+	}
+}
+
 UNIT_TEST(impossible_dmabufs_are_refused)
 {
 	static const struct {
