@@ -504,7 +504,7 @@ static const struct {
 	  "because the host has too little memory for its SVM ranges; end other processes, or raise "
 	  "the limit of its cgroup" },
 	{ KFD_RESUME, -EFAULT,
-	  "because it lacks memory of an SVM range; restore again under the kernel of the dump" },
+	  "because it lacks memory of an SVM range, which no kernel restores; dump the job again" },
 	{ KFD_RESUME, -EINVAL,
 	  "because the driver does not take one of its SVM ranges; restore again under the kernel of "
 	  "the dump" },
