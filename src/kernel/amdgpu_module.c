@@ -14,7 +14,7 @@ static FILE *open_file(const char *folder, const char *name)
 	char path[128];
 
 	(void)snprintf(path, sizeof(path), MODULE "%s%s", folder, name);
-	return fopen(path, "re");
+	return stream_open(path);
 }
 
 bool amdgpu_module_parameter(const char *name, int *ret_value)

@@ -76,7 +76,7 @@ int unnamed_files_find(pid_t pid, const struct proc_range *ranges, size_t count,
 	int ret = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	file = fopen(path, "re");
+	file = stream_open(path);
 	if (!file)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!ret && getline(&line, &room, file) >= 0) {
