@@ -4,12 +4,17 @@
 #include "dump/dmabuf_holders.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "amdgpu_plugin_util.h"
 #include "kernel/proc.h"
+
+/* That of a dma-buf has eight lines, and the longest is its name of at most 31 bytes
+ * (dma_buf_show_fdinfo() in drivers/dma-buf/dma-buf.c). */
+#define FDINFO_SIZE_MAX 1024
 
 static int compare_files(const void *a, const void *b)
 {
@@ -129,22 +134,26 @@ uint32_t dmabuf_holders_find(const struct dmabuf_files *files, const struct stat
 	return count;
 }
 
-int dmabuf_holders_count(int fd, uint64_t *ret_count)
+int dmabuf_holders_open_fdinfo(void)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	uint64_t count = 0;
-	char text[96];
+	return fd_open("/proc/self/fdinfo", O_RDONLY | O_DIRECTORY);
+}
 
-	(void)snprintf(text, sizeof(text), "/proc/self/fdinfo/%d", fd);
-	file = stream_open(text);
-	if (!file)
-		return -errno;
-	while (!count && fgets(text, sizeof(text), file)) {
-		(void)sscanf(text, "count: %" SCNu64, &count);
-	}
-	if (ferror(file))
-		return -EIO;
-	*ret_count = count;
+int dmabuf_holders_count(int fdinfo, int fd, uint64_t *ret_count)
+{
+	static const char field[] = "\ncount:";
+	_cleanup_close_ int file = -1;
+	char text[FDINFO_SIZE_MAX] = "", name[16];
+	const char *found;
+	int ret;
+
+	(void)snprintf(name, sizeof(name), "%d", fd);
+	file = fd_open_at(fdinfo, name, O_RDONLY);
+	ret = file < 0 ? file : pread_up_to(file, text, 1, sizeof(text) - 1, 0);
+	if (ret < 0)
+		return ret;
+	found = strstr(text, field);
+	*ret_count = found ? strtoull(found + strlen(field), NULL, 10) : 0;
 	return 0;
 }
 

@@ -67,9 +67,12 @@ void dmabuf_holders_done(struct dmabuf_files *files);
 /* How many of the descriptors are the file @stat. */
 uint32_t dmabuf_holders_find(const struct dmabuf_files *files, const struct stat *stat);
 
-/* All references to the dma-buf @fd, by its fdinfo, or 0 if the kernel does not report them.
- * -errno: fdinfo cannot be read. */
-int dmabuf_holders_count(int fd, uint64_t *ret_count);
+/* Opens the directory with the fdinfo of this process. The queues stand still while the fdinfo of
+ * each BO is read, so the kernel walks the path once. Returns the descriptor or -errno. */
+int dmabuf_holders_open_fdinfo(void);
+/* All references to the dma-buf @fd, by its fdinfo in the directory @fdinfo, or 0 if the kernel
+ * does not report them. -errno: fdinfo cannot be read. */
+int dmabuf_holders_count(int fdinfo, int fd, uint64_t *ret_count);
 /* Whether holders that the dump knows can explain the number of references. Two more holders may be
  * taken for the object and KFD's own file, if these have let go. */
 bool dmabuf_holders_are_known(const struct dmabuf_holders *holders);

@@ -31,7 +31,7 @@ static size_t number_of(const struct dumped_process *process)
 	return (size_t)(process - process->session->processes);
 }
 
-static int add_bo(struct shared_bos *shared, const struct dumped_process *process,
+static int add_bo(struct shared_bos *shared, const struct dumped_process *process, int fdinfo,
 		  const struct bo_index_entry *entry)
 {
 	const struct kfd_bo_bucket *bo = &process->state.bos[entry->index];
@@ -41,7 +41,7 @@ static int add_bo(struct shared_bos *shared, const struct dumped_process *proces
 
 	if (fstat((int)bo->dmabuf_fd, &file) < 0)
 		return -errno;
-	ret = dmabuf_holders_count((int)bo->dmabuf_fd, &references);
+	ret = dmabuf_holders_count(fdinfo, (int)bo->dmabuf_fd, &references);
 	if (ret < 0)
 		return ret;
 	shared->list[shared->count++] = (struct shared_bo){
@@ -60,6 +60,21 @@ static int add_bo(struct shared_bos *shared, const struct dumped_process *proces
 		.references = references,
 	};
 	return 0;
+}
+
+/* The number of references shows processes outside the dump, so each BO is asked for, also one that
+ * nothing in the dump shares. */
+static int add_bos(struct shared_bos *shared, const struct dumped_process *process)
+{
+	const struct bo_index *bos = process->bo_index;
+	_cleanup_close_ int fdinfo = dmabuf_holders_open_fdinfo();
+	int ret = array_grow(&shared->list, shared->count + bos->count + 1, sizeof(*shared->list));
+
+	if (fdinfo < 0)
+		return fdinfo;
+	for (size_t i = 0; !ret && i < bos->count; i++)
+		ret = add_bo(shared, process, fdinfo, &bos->entries[i]);
+	return ret;
 }
 
 /* In a hive of XGMI, and on other partitions of the device, GPUs map VRAM without an attachment. */
@@ -128,13 +143,10 @@ static int add_handles(struct shared_bos *shared, const struct dumped_process *p
 
 int shared_bos_add(const struct dumped_process *process)
 {
-	const struct bo_index *bos = process->bo_index;
 	struct shared_bos *shared = process->session->shared;
 	const size_t first = shared->count;
-	int ret = array_grow(&shared->list, shared->count + bos->count + 1, sizeof(*shared->list));
+	int ret = add_bos(shared, process);
 
-	for (size_t i = 0; !ret && i < bos->count; i++)
-		ret = add_bo(shared, process, &bos->entries[i]);
 	if (!ret) {
 		read_records(shared, first, &process->state, &process->session->topology);
 		ret = add_handles(shared, process);

@@ -327,6 +327,9 @@ const char *native_procfs_directory(void);
 /* native_ras.c: the same for the directory device/ras of a GPU. */
 bool native_ras_path(struct native *native, const char *path, char *buffer);
 
+/* native_proc.c: the whole path of a name in an open directory of fdinfo, in @buffer of PATH_MAX
+ * bytes; @path: it is another file. */
+const char *native_proc_name(int directory, const char *path, char *buffer);
 /* native_proc.c: opens a simulated version of @path below /proc for this process. Returns a
  * descriptor, -1 with errno, or -2: the simulator does not change this file. */
 int native_proc_open(const char *path);

@@ -130,9 +130,11 @@ static bool open_special(const char *path, int flags, int *ret_fd)
 
 static int open_any(int directory, const char *path, int flags, mode_t mode)
 {
-	char buffer[PATH_MAX];
+	char buffer[PATH_MAX], whole[PATH_MAX];
 	int fd;
 
+	if (ready && path)
+		path = native_proc_name(directory, path, whole);
 	if (open_special(path, flags, &fd))
 		return fd;
 	if (ready && path && flags & O_PATH) {

@@ -178,6 +178,23 @@ static const char *about_other(struct native *native, const char *path,
 	return NULL;
 }
 
+const char *native_proc_name(int directory, const char *path, char *buffer)
+{
+	static const char name[] = "/fdinfo";
+	char link[64];
+	ssize_t length;
+
+	if (directory < 0 || path[0] == '/')
+		return path;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", directory);
+	length = NATIVE_REAL(readlink)(link, buffer, PATH_MAX - 1);
+	if (length < (ssize_t)strlen(name) ||
+	    memcmp(buffer + length - strlen(name), name, strlen(name)) != 0)
+		return path;
+	(void)snprintf(buffer + length, PATH_MAX - (size_t)length, "/%s", path);
+	return buffer;
+}
+
 int native_proc_open(const char *path)
 {
 	struct native *native = native_peek();

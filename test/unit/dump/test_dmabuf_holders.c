@@ -68,13 +68,14 @@ PLAIN_TEST(references_count_all_holders_or_not)
 PLAIN_TEST(files_that_are_no_dmabufs_have_no_count)
 {
 	int fds[] = { memfd_create("file", MFD_CLOEXEC), eventfd(7, EFD_CLOEXEC) };
+	_cleanup_close_ int fdinfo = dmabuf_holders_open_fdinfo();
 	uint64_t count = 3;
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
 		assert_true(fds[i] >= 0);
-		assert_int_equal(dmabuf_holders_count(fds[i], &count), 0);
+		assert_int_equal(dmabuf_holders_count(fdinfo, fds[i], &count), 0);
 		assert_int_equal(count, 0);
 		(void)close(fds[i]);
 	}
-	assert_int_equal(dmabuf_holders_count(fds[0], &count), -ENOENT);
+	assert_int_equal(dmabuf_holders_count(fdinfo, fds[0], &count), -ENOENT);
 }
