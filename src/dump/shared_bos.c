@@ -253,16 +253,9 @@ bool shared_bos_maps_other(const struct dumped_process *process, const struct pr
 {
 	const struct topology_node *gpu =
 		render_node_find_gpu(&process->session->topology, mapping->device);
+	const struct dumped_gpu *seen = gpu ? dump_find_gpu(process, gpu) : NULL;
 
-	for (size_t i = 0; gpu && i < process->gem->count; i++) {
-		const struct gem_saved *saved = &process->gem->list[i];
-
-		if (saved->bo == IMAGE_NO_BO && !saved->is_import &&
-		    saved->mmap_offset == mapping->offset &&
-		    bo_index_gpu_of(process, saved->gpu_id) == gpu)
-			return true;
-	}
-	return false;
+	return seen && gem_list_has_foreign(process->gem, seen->user_gpu_id, mapping->offset);
 }
 
 bool shared_bos_is_private(const struct dumped_process *process, uint32_t index)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sorts BOs by mmap offset and by inode, since a process may have a hundred thousand BOs and as
- * many mappings. */
+/* Sorts BOs by mmap offset, by inode and by address, since a process may have a hundred thousand
+ * BOs and as many mappings. */
 #include "preflight/bo_index.h"
 
 #include <errno.h>
@@ -47,6 +47,15 @@ static int compare_inodes(const void *a, const void *b)
 	return (*one)->index < (*other)->index ? -1 : (*one)->index > (*other)->index;
 }
 
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct bo_index_entry *const *one = a, *const *other = b;
+
+	if ((*one)->addr != (*other)->addr)
+		return (*one)->addr < (*other)->addr ? -1 : 1;
+	return (*one)->index < (*other)->index ? -1 : (*one)->index > (*other)->index;
+}
+
 static int add_entry(struct bo_index *index, const struct kfd_bo_bucket *bo, uint32_t bo_number,
 		     uint64_t device)
 {
@@ -60,6 +69,7 @@ static int add_entry(struct bo_index *index, const struct kfd_bo_bucket *bo, uin
 		.offset = bo->offset,
 		.size = bo->size,
 		.inode = file.st_ino,
+		.addr = bo->addr,
 	};
 	return 0;
 }
@@ -83,8 +93,9 @@ static void sort_all(struct bo_index *index)
 {
 	qsort(index->entries, index->count, sizeof(*index->entries), compare);
 	for (size_t i = 0; i < index->count; i++)
-		index->by_inode[i] = &index->entries[i];
+		index->by_inode[i] = index->by_addr[i] = &index->entries[i];
 	qsort(index->by_inode, index->count, sizeof(*index->by_inode), compare_inodes);
+	qsort(index->by_addr, index->count, sizeof(*index->by_addr), compare_addresses);
 }
 
 int bo_index_new(const struct kfd_state *state, const struct topology *topology,
@@ -98,7 +109,9 @@ int bo_index_new(const struct kfd_state *state, const struct topology *topology,
 		return -ENOMEM;
 	index->entries = calloc(room, sizeof(*index->entries));
 	index->by_inode = calloc(room, sizeof(*index->by_inode));
-	ret = index->entries && index->by_inode ? add_all(state, topology, index) : -ENOMEM;
+	index->by_addr = calloc(room, sizeof(*index->by_addr));
+	ret = index->entries && index->by_inode && index->by_addr ? add_all(state, topology, index)
+								  : -ENOMEM;
 	if (ret < 0) {
 		bo_index_free(index);
 		return ret;
@@ -114,6 +127,7 @@ void bo_index_free(struct bo_index *index)
 		return;
 	free(index->entries);
 	free(index->by_inode);
+	free(index->by_addr);
 	free(index);
 }
 
@@ -160,4 +174,23 @@ const struct bo_index_entry *bo_index_find_inode(const struct bo_index *index, u
 	if (!index || first == index->count || index->by_inode[first]->inode != inode)
 		return NULL;
 	return index->by_inode[first];
+}
+
+const struct bo_index_entry *const *bo_index_find_address(const struct bo_index *index,
+							  uint64_t addr, size_t *ret_count)
+{
+	size_t first = 0, end = index->count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (index->by_addr[middle]->addr < addr)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	while (end < index->count && index->by_addr[end]->addr == addr)
+		end++;
+	*ret_count = end - first;
+	return &index->by_addr[first];
 }

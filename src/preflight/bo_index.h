@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finds a process's BO by mmap offset or by dma-buf, so that mappings and shared buffers are
- * recognised. An object has one mmap offset in the render nodes of a PCI device: the partitions of
- * a device (CPX mode) are GPUs with a render node each, and one space of offsets. Imports on the
- * same device share this offset on all kernels. An import on another device has another offset
- * there, but the inode of its dma-buf is the same on kernels that keep one dma-buf for each object
- * (6.18). */
+/* Finds a process's BO by mmap offset, by dma-buf or by address, so that mappings and shared
+ * buffers are recognised. An object has one mmap offset in the render nodes of a PCI device: the
+ * partitions of a device (CPX mode) are GPUs with a render node each, and one space of offsets.
+ * Imports on the same device share this offset on all kernels. An import on another device has
+ * another offset there, but the inode of its dma-buf is the same on kernels that keep one dma-buf
+ * for each object (6.18). */
 #ifndef AMDGPU_PLUGIN_PREFLIGHT_BO_INDEX_H
 #define AMDGPU_PLUGIN_PREFLIGHT_BO_INDEX_H
 
@@ -26,6 +26,8 @@ struct bo_index_entry {
 	uint64_t size;
 	/* Inode of the BO's dma-buf. */
 	uint64_t inode;
+	/* On the GPU; 0 if KFD does not map the BO. */
+	uint64_t addr;
 };
 
 /* All BOs with contents whose GPU is in the topology. */
@@ -33,6 +35,7 @@ struct bo_index {
 	/* By device and offset. */
 	struct bo_index_entry *entries;
 	const struct bo_index_entry **by_inode;
+	const struct bo_index_entry **by_addr;
 	size_t count;
 };
 
@@ -55,6 +58,9 @@ void bo_index_free(struct bo_index *index);
  * BO has it. Both accept a NULL index, which has no BOs. */
 const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index, uint64_t device,
 						  uint64_t offset);
+/* The BOs that begin at the address: *@ret_count of them, from the one that is returned. */
+const struct bo_index_entry *const *bo_index_find_address(const struct bo_index *index,
+							  uint64_t addr, size_t *ret_count);
 /* The BO whose dma-buf has the inode; of several BOs that are one object, the first. */
 const struct bo_index_entry *bo_index_find_inode(const struct bo_index *index, uint64_t inode);
 

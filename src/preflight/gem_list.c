@@ -21,6 +21,15 @@
 #include "preflight/kfd_process.h"
 #include "preflight/preflight.h"
 
+/* The file whose handles are listed, and what the file's GPU and the process are. */
+struct saving {
+	const struct dumped_process *process;
+	const struct gem_file *file;
+	uint32_t gpu_id;
+	/* Of a BO in the driver's private data, or 0 if their layout is not known. */
+	uint64_t record_size;
+};
+
 void gem_list_files_done(struct gem_files *files)
 {
 	for (size_t i = 0; i < files->count; i++) {
@@ -36,6 +45,7 @@ void gem_list_saved_done(struct gem_saved_list *saved)
 	for (size_t i = 0; i < saved->count; i++)
 		free(saved->list[i].mappings);
 	free(saved->list);
+	free(saved->foreign);
 	*saved = (struct gem_saved_list){ 0 };
 }
 
@@ -191,18 +201,16 @@ static const struct bo_index_entry *find_bo(const struct dumped_process *process
 	return bo && bo->offset == named->key ? bo : NULL;
 }
 
-/* Whether KFD maps BO @index on the GPU. Without a record that can be read: yes. */
-static bool is_mapped_by_kfd(const struct dumped_process *process, uint32_t index, uint32_t gpu_id)
+/* Whether KFD maps BO @index on the file's GPU. Without a record that can be read: yes. */
+static bool is_mapped_by_kfd(const struct saving *saving, uint32_t index)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
+	const struct kfd_priv priv = kfd_priv_of_state(&saving->process->state);
 	struct kfd_priv_bo_record record;
-	uint64_t bo_size;
 
-	if (kfd_priv_find_bo_size(&priv, &bo_size) < 0 ||
-	    kfd_priv_read_bo(&priv, bo_size, index, &record) < 0)
+	if (kfd_priv_read_bo(&priv, saving->record_size, index, &record) < 0)
 		return true;
 	for (uint32_t i = 0; i < record.num_gpus; i++) {
-		if (record.gpu_ids[i] == gpu_id)
+		if (record.gpu_ids[i] == saving->gpu_id)
 			return true;
 	}
 	return false;
@@ -210,23 +218,23 @@ static bool is_mapped_by_kfd(const struct dumped_process *process, uint32_t inde
 
 /* KFD and GEM_VA enter mappings of an object in one list of the VM (kfd_mem_attach() in
  * amdgpu_amdkfd_gpuvm.c, 6.12 and 7.3), and RESTORE makes those of KFD. */
-static bool is_of_kfd(const struct dumped_process *process, const struct gem_saved *saved,
+static bool is_of_kfd(const struct saving *saving, const struct gem_saved *saved,
 		      const struct render_mapping *mapping)
 {
-	const struct kfd_bo_bucket *bos = process->state.bos, *object = &bos[saved->bo];
+	const uint64_t offset = saving->process->state.bos[saved->bo].offset;
+	size_t count;
+	const struct bo_index_entry *const *bos =
+		bo_index_find_address(saving->process->bo_index, mapping->addr, &count);
 
-	for (uint32_t i = 0; i < process->state.num_bos; i++) {
-		if (bos[i].addr == mapping->addr && bos[i].size == mapping->size &&
-		    !mapping->offset && bos[i].offset == object->offset &&
-		    bos[i].alloc_flags & KFD_BO_WITH_CONTENTS &&
-		    is_mapped_by_kfd(process, i, saved->gpu_id))
+	for (size_t i = 0; !mapping->offset && i < count; i++) {
+		if (bos[i]->size == mapping->size && bos[i]->offset == offset &&
+		    is_mapped_by_kfd(saving, bos[i]->index))
 			return true;
 	}
 	return false;
 }
 
-static int keep_mappings(const struct dumped_process *process, const struct gem_file *file,
-			 struct gem_saved *saved)
+static int keep_mappings(const struct saving *saving, struct gem_saved *saved)
 {
 	size_t kept = 0;
 
@@ -235,22 +243,24 @@ static int keep_mappings(const struct dumped_process *process, const struct gem_
 
 		if (!render_node_gem_can_map(mapping))
 			return preflight_refuse(
-				process->session, DUMP_HAS_GEM_OBJECTS,
+				saving->process->session, DUMP_HAS_GEM_OBJECTS,
 				"%s: renderD%u, GEM handle %u with a mapping of flags"
 				" 0x%" PRIx64 " at 0x%" PRIx64 ",",
-				process->name, file->gpu->drm_render_minor, saved->handle,
-				mapping->flags, mapping->addr);
+				saving->process->name, saving->file->gpu->drm_render_minor,
+				saved->handle, mapping->flags, mapping->addr);
 		if (saved->is_import || saved->bo == IMAGE_NO_BO ||
-		    !is_of_kfd(process, saved, mapping))
+		    !is_of_kfd(saving, saved, mapping))
 			saved->mappings[kept++] = *mapping;
 	}
 	saved->num_mappings = kept;
 	return 0;
 }
 
-static int save_handle(const struct dumped_process *process, const struct gem_file *file,
-		       const struct gem_named *named, struct gem_saved *saved)
+static int save_handle(const struct saving *saving, const struct gem_named *named,
+		       struct gem_saved *saved)
 {
+	const struct dumped_process *process = saving->process;
+	const struct gem_file *file = saving->file;
 	const struct bo_index_entry *bo = find_bo(process, file, named);
 	int ret;
 
@@ -269,21 +279,21 @@ static int save_handle(const struct dumped_process *process, const struct gem_fi
 	if (ret < 0)
 		return log_error(ret, "%s: renderD%u: cannot list the mappings of GEM handle %u",
 				 process->name, file->gpu->drm_render_minor, named->handle);
-	return keep_mappings(process, file, saved);
+	return keep_mappings(saving, saved);
 }
 
-static int save_file(const struct dumped_process *process, const struct gem_file *file,
-		     uint32_t gpu_id, struct gem_saved_list *list)
+static int save_file(const struct saving *saving, struct gem_saved_list *list)
 {
+	const struct gem_file *file = saving->file;
 	int ret = array_grow(&list->list, list->count + file->num_handles + 1, sizeof(*list->list));
 
 	if (ret < 0)
-		return log_error(ret, "%s: cannot list its GEM handles", process->name);
+		return log_error(ret, "%s: cannot list its GEM handles", saving->process->name);
 	for (size_t i = 0; !ret && i < file->num_handles; i++) {
 		struct gem_saved *saved = &list->list[list->count++];
 
-		*saved = (struct gem_saved){ .gpu_id = gpu_id };
-		ret = save_handle(process, file, &file->handles[i], saved);
+		*saved = (struct gem_saved){ .gpu_id = saving->gpu_id };
+		ret = save_handle(saving, &file->handles[i], saved);
 	}
 	return ret;
 }
@@ -301,15 +311,20 @@ static const struct gem_file *find_compute_file(const struct gem_files *files,
 
 static int save_files(struct dumped_process *process, struct gem_saved_list *list)
 {
+	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
+	struct saving saving = { .process = process };
 	int ret = 0;
 
+	(void)kfd_priv_find_bo_size(&priv, &saving.record_size);
 	for (size_t i = 0; !ret && i < process->num_gpus; i++) {
 		struct dumped_gpu *gpu = &process->gpus[i];
 		const struct gem_file *file = find_compute_file(process->gem_files, gpu);
 
 		gpu->compute_file = file ? file->number : DUMP_NO_FILE;
 		gpu->num_handles = file ? file->num_handles : 0;
-		ret = file ? save_file(process, file, gpu->user_gpu_id, list) : 0;
+		saving.file = file;
+		saving.gpu_id = gpu->user_gpu_id;
+		ret = file ? save_file(&saving, list) : 0;
 	}
 	return ret;
 }
@@ -323,6 +338,39 @@ static int compare_saved(const void *a, const void *b)
 	return one->handle < other->handle ? -1 : one->handle > other->handle;
 }
 
+static int compare_places(const void *a, const void *b)
+{
+	const struct gem_saved *const *one = a, *const *other = b;
+
+	if ((*one)->gpu_id != (*other)->gpu_id)
+		return (*one)->gpu_id < (*other)->gpu_id ? -1 : 1;
+	if ((*one)->mmap_offset != (*other)->mmap_offset)
+		return (*one)->mmap_offset < (*other)->mmap_offset ? -1 : 1;
+	return 0;
+}
+
+static int list_foreign(struct gem_saved_list *saved)
+{
+	saved->foreign = calloc(saved->count + 1, sizeof(*saved->foreign));
+	if (!saved->foreign)
+		return -ENOMEM;
+	for (size_t i = 0; i < saved->count; i++) {
+		if (saved->list[i].bo == IMAGE_NO_BO && !saved->list[i].is_import)
+			saved->foreign[saved->num_foreign++] = &saved->list[i];
+	}
+	qsort(saved->foreign, saved->num_foreign, sizeof(*saved->foreign), compare_places);
+	return 0;
+}
+
+bool gem_list_has_foreign(const struct gem_saved_list *saved, uint32_t gpu_id, uint64_t mmap_offset)
+{
+	const struct gem_saved wanted = { .gpu_id = gpu_id, .mmap_offset = mmap_offset };
+	const struct gem_saved *key = &wanted;
+
+	return saved->num_foreign && bsearch(&key, saved->foreign, saved->num_foreign,
+					     sizeof(*saved->foreign), compare_places);
+}
+
 int gem_list_save(struct dumped_process *process, struct gem_saved_list *ret_saved)
 {
 	int ret = save_files(process, ret_saved);
@@ -331,5 +379,6 @@ int gem_list_save(struct dumped_process *process, struct gem_saved_list *ret_sav
 		return ret;
 	if (ret_saved->count)
 		qsort(ret_saved->list, ret_saved->count, sizeof(*ret_saved->list), compare_saved);
-	return 0;
+	ret = list_foreign(ret_saved);
+	return ret < 0 ? log_error(ret, "%s: cannot list its GEM handles", process->name) : 0;
 }

@@ -61,6 +61,10 @@ struct gem_saved {
 struct gem_saved_list {
 	struct gem_saved *list;
 	size_t count;
+	/* Those whose object is no BO of the process, and of the GPU of the file: by GPU and mmap
+	 * offset. */
+	const struct gem_saved **foreign;
+	size_t num_foreign;
 };
 
 /* Lists the files of process @pid and their handles. A kernel that lists no handles, or does not
@@ -75,6 +79,10 @@ void gem_list_files_done(struct gem_files *files);
  * GPU and number. The process has its GPUs and its render files. -EOPNOTSUPP: a handle cannot be
  * saved. Logs on error. */
 int gem_list_save(struct dumped_process *process, struct gem_saved_list *ret_saved);
+/* Whether the process has a handle of an object at @mmap_offset of the GPU that it knows as
+ * @gpu_id, and no BO of that object. */
+bool gem_list_has_foreign(const struct gem_saved_list *saved, uint32_t gpu_id,
+			  uint64_t mmap_offset);
 void gem_list_saved_done(struct gem_saved_list *saved);
 
 #endif

@@ -26,6 +26,14 @@
 struct bo {
 	const struct kfd_bo_bucket *saved;
 	const struct topology_node *gpu;
+	struct gem_answer *answer;
+};
+
+/* What the kernel has said last. The BOs of a GPU follow each other (criu_checkpoint_bos() in
+ * kfd_chardev.c), so the plugin asks once a GPU. */
+struct gem_answer {
+	const struct topology_node *gpu;
+	bool can_list;
 };
 
 static bool has_unknown_type(const struct kfd_queue *queue)
@@ -57,10 +65,19 @@ static bool has_unknown_flags(const struct bo *bo)
 	return bo->saved->alloc_flags & ~(uint32_t)(KFD_BO_KINDS | KFD_BO_ATTRIBUTES);
 }
 
+static bool can_list(const struct bo *bo)
+{
+	if (bo->answer->gpu != bo->gpu)
+		*bo->answer = (struct gem_answer){
+			.gpu = bo->gpu,
+			.can_list = render_node_gem_can_list(bo->gpu->drm_render_minor),
+		};
+	return bo->answer->can_list;
+}
+
 static bool has_no_address(const struct bo *bo)
 {
-	return !bo->saved->addr && bo->saved->alloc_flags & KFD_BO_WITH_CONTENTS &&
-	       !render_node_gem_can_list(bo->gpu->drm_render_minor);
+	return !bo->saved->addr && bo->saved->alloc_flags & KFD_BO_WITH_CONTENTS && !can_list(bo);
 }
 
 /* CHECKPOINT reports half the size that the process asked for, and RESTORE takes half of that. */
@@ -379,7 +396,7 @@ void preflight_warn_of_gpu(const struct dump_session *session, const struct topo
 					 .topology = &session->topology,
 					 .kfd_minor = session->kfd_minor };
 	const struct kfd_bo_bucket vram = { .alloc_flags = KFD_BO_VRAM };
-	const struct bo bo = { &vram, gpu };
+	const struct bo bo = { .saved = &vram, .gpu = gpu };
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		const struct rule *rule = &rules[i];
@@ -485,12 +502,13 @@ static int refuse_bo(const struct dumped_process *process, uint32_t index, size_
 
 static int check_bo_rule(const struct dumped_process *process, const struct rule *rule)
 {
+	struct gem_answer answer = { 0 };
 	uint32_t first = 0;
 	size_t broken = 0;
 
 	for (uint32_t i = 0; i < process->state.num_bos; i++) {
 		const struct kfd_bo_bucket *saved = &process->state.bos[i];
-		struct bo bo = { saved, bo_index_gpu_of(process, saved->gpu_id) };
+		struct bo bo = { saved, bo_index_gpu_of(process, saved->gpu_id), &answer };
 
 		if (rule->bo_breaks(&bo) && !broken++)
 			first = i;
@@ -518,29 +536,19 @@ int preflight_check_state(const struct dumped_process *process)
 	return ret < 0 ? ret : check_events(process);
 }
 
-static bool is_on_device(const struct dumped_process *process, const struct kfd_bo_bucket *bo,
-			 uint64_t device)
-{
-	const struct topology_node *gpu = bo_index_gpu_of(process, bo->gpu_id);
-
-	return gpu && topology_pci_device(gpu) == device;
-}
-
 /* A restore finds the BO of a mapping by its address first, because programs map BOs where the GPU
  * has them. So a mapping at another address must not be where another GPU has a BO that fits. On
  * one PCI device such a BO is the mapped object itself, of which the process has several BOs. */
 static bool is_ambiguous(const struct dumped_process *process, const struct proc_mapping *mapping,
 			 const struct bo_index_entry *mapped)
 {
-	const struct kfd_state *state = &process->state;
+	size_t count;
+	const struct bo_index_entry *const *there =
+		bo_index_find_address(process->bo_index, mapping->start, &count);
 
-	for (uint32_t i = 0; state->bos[mapped->index].addr != mapping->start && i < state->num_bos;
-	     i++) {
-		const struct kfd_bo_bucket *bo = &state->bos[i];
-
-		if (bo->addr == mapping->start && bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
-		    mapping->offset - bo->offset < bo->size &&
-		    !is_on_device(process, bo, mapped->device))
+	for (size_t i = 0; mapped->addr != mapping->start && i < count; i++) {
+		if (mapping->offset - there[i]->offset < there[i]->size &&
+		    there[i]->device != mapped->device)
 			return true;
 	}
 	return false;

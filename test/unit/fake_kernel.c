@@ -128,8 +128,10 @@ int open(const char *path, int flags, ...)
 		return dup((int)(number - KFD_FDS));
 	if (sscanf(path, "/proc/%*d/fd/%u", &number) == 1 && number > RENDER_FDS)
 		return open_render(number - RENDER_FDS, flags);
-	if (sscanf(path, "/dev/dri/renderD%u", &number) == 1 && !kernel.hides_render_nodes)
+	if (sscanf(path, "/dev/dri/renderD%u", &number) == 1 && !kernel.hides_render_nodes) {
+		kernel.render_opens++;
 		return open_render(number + kernel.misnames_render_nodes, flags);
+	}
 	if (!strncmp(path, PCI_DEVICES, strlen(PCI_DEVICES)) && kernel.machine)
 		return openat(AT_FDCWD, unit_path("ras"), flags);
 	if (!strcmp(path, TOPOLOGY_SYSFS) && kernel.machine) {

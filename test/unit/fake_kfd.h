@@ -20,8 +20,8 @@
 /* The descriptor of a render node in a fake process is this number plus the minor. */
 #define RENDER_FDS 10000
 /* Its descriptor of /dev/kfd is this number plus that of the test, which is below FAKE_FDS. */
-#define KFD_FDS  20000
-#define FAKE_FDS 256
+#define KFD_FDS      20000
+#define FAKE_FDS     256
 #define QUEUE_RECORD 120
 #define EVENT_RECORD 64
 #define CTL_STACK    64
@@ -78,6 +78,8 @@ extern struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	bool misnames_kfd;
 	/* mmap() of /dev/kfd takes the ids that the process knows, as Linux 7.3 does. */
 	bool maps_known_ids;
+	/* How often render nodes were opened by their names. */
+	unsigned int render_opens;
 	/* Called when a process opens /dev/kfd. */
 	void (*kfd_opens)(void);
 	/* Answers other calls of /dev/kfd, or of a render node, with an errno. NULL: there are

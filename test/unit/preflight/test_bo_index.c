@@ -144,11 +144,51 @@ UNIT_TEST(a_bo_with_the_same_dma_buf_is_found)
 	assert_int_equal(bo_index_new(&sharer, &machine, &index), -EBADF);
 }
 
+/* KFD maps some BOs at no address, and two GPUs may have a BO at one address. */
+UNIT_TEST(all_bos_at_an_address_are_found)
+{
+	static const struct {
+		uint64_t addr;
+		size_t count;
+		uint32_t first;
+	} cases[] = {
+		{ 0, 1, 3 }, { 0x7000, 1, 1 }, { 0x8000, 2, 0 }, { 0x8800, 0, 0 }, { 0x9000, 0, 0 }
+	};
+	struct kfd_bo_bucket some[] = {
+		BO(10, KFD_BO_VRAM, 0x9000, 0x1000),
+		BO(20, KFD_BO_VRAM, 0x5000, 0x1000),
+		BO(20, KFD_BO_VRAM, 0x9000, 0x1000),
+		BO(10, KFD_BO_VRAM, 0x1000, 0x1000),
+	};
+	struct kfd_state mapped = job;
+	struct bo_index *index;
+
+	some[0].addr = some[2].addr = 0x8000;
+	some[1].addr = 0x7000;
+	mapped.bos = some;
+	mapped.num_bos = ARRAY_SIZE(some);
+	assert_int_equal(bo_index_new(&mapped, &machine, &index), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		size_t count;
+		const struct bo_index_entry *const *found =
+			bo_index_find_address(index, cases[i].addr, &count);
+
+		print_message("case %zu\n", i);
+		assert_int_equal(count, cases[i].count);
+		assert_int_equal(count ? found[0]->index : 0, cases[i].first);
+		assert_int_equal(count == 2 ? found[1]->index : 2, 2);
+	}
+	bo_index_free(index);
+}
+
 UNIT_TEST(a_process_without_bos_has_no_entries)
 {
 	struct bo_index *index;
+	size_t count;
 
 	assert_int_equal(bo_index_new(&(const struct kfd_state){ 0 }, &machine, &index), 0);
 	assert_null(bo_index_find_offset(index, 128, 0));
+	(void)bo_index_find_address(index, 0, &count);
+	assert_int_equal(count, 0);
 	bo_index_free(index);
 }

@@ -404,6 +404,35 @@ TEST(only_the_compute_file_has_handles_to_save)
 	assert_int_equal(job.saved.count, 1);
 }
 
+/* Objects 0 and 1 are BOs of the process, object 2 is that of another process. */
+TEST(objects_without_a_bo_are_found_by_gpu_and_offset)
+{
+	static const struct {
+		uint32_t gpu_id;
+		uint64_t offset;
+		bool found;
+	} cases[] = {
+		{ GPU_A, 0x101000, true },  { GPU_C, 0x101000, false }, { GPU_A, 0x100000, false },
+		{ GPU_A, 0x200000, false }, { GPU_A, 0x101001, false },
+	};
+	struct file *one = open_render(128), *other = open_render(130);
+
+	assert_int_equal(save(), 0);
+	assert_false(gem_list_has_foreign(&job.saved, GPU_A, 0x101000));
+	add_handle(one, 1, 0);
+	add_handle(one, 2, 2);
+	add_handle(other, 1, 1);
+	/* the object of another PCI device has another offset in each file */
+	add_handle(other, 2, 2)->is_import = true;
+	assert_int_equal(save(), 0);
+	assert_int_equal(job.saved.count, 4);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		assert_int_equal(gem_list_has_foreign(&job.saved, cases[i].gpu_id, cases[i].offset),
+				 cases[i].found);
+	}
+}
+
 TEST(calls_that_fail_for_a_handle_are_named)
 {
 	add_mapping(add_handle(open_render(128), 7, 0), 2 * ADDR, ROUND, 0, RW);

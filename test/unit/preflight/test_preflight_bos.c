@@ -64,6 +64,24 @@ TEST(bos_that_would_be_others_are_refused)
 	}
 }
 
+/* The number of opens of a render node by a dump of so many BOs without an address. */
+static unsigned int count_opens(unsigned int bos)
+{
+	struct fake_process *process =
+		make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+
+	for (unsigned int i = 0; i < bos; i++)
+		add_bo(process, GPU_B, KFD_BO_VRAM, 0, 4096, (uint64_t)(i + 1) << 20);
+	kernel.render_opens = 0;
+	assert_refused(process, "virtual memory", "Linux 6.18");
+	return kernel.render_opens;
+}
+
+TEST(a_gpu_is_asked_once_whether_it_lists_mappings)
+{
+	assert_int_equal(count_opens(5), count_opens(1));
+}
+
 TEST(known_flags_are_dumped)
 {
 	struct fake_process *process = make_process();
