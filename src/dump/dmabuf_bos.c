@@ -3,6 +3,7 @@
 #include "dump/dmabuf_bos.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -10,30 +11,32 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/object_rules.h"
+#include "dump/object_table.h"
 #include "dump/shared_bos.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "kernel/render_node_gem.h"
 
-static bool is_inode_of(const struct dmabuf_file *file, const struct shared_bo *bo)
-{
-	return bo->inode == file->inode && bo->file_system == file->device;
-}
+/* The mmap offset of a BO. */
+struct place {
+	uint64_t device;
+	uint64_t offset;
+};
 
-static bool is_of(const struct dmabuf_file *file, const struct shared_bo *bo)
-{
-	return file->has_bo ? file->bo_device == bo->device && file->bo_offset == bo->offset
-			    : is_inode_of(file, bo);
-}
-
-static bool has_bo(const struct shared_bos *shared, const struct dmabuf_file *file)
+/* A job may have a hundred thousand BOs and thousands of open dma-bufs, so each BO looks for its
+ * files, which are sorted. */
+static void find_by_inode(struct shared_bos *shared)
 {
 	for (size_t i = 0; i < shared->count; i++) {
-		if (is_of(file, &shared->list[i]))
-			return true;
+		struct shared_bo *bo = &shared->list[i];
+		size_t first;
+
+		bo->is_open =
+			dmabuf_holders_find(&shared->files, bo->file_system, bo->inode, &first);
+		if (bo->is_open)
+			shared->files.list[first].is_dmabuf = true;
 	}
-	return false;
 }
 
 /* A BO of the dump on @device with @size bytes, and with @offset unless that is 0. */
@@ -128,8 +131,8 @@ static bool is_same_file(const struct dmabuf_file *one, const struct dmabuf_file
 	return one->device == other->device && one->inode == other->inode;
 }
 
-/* Descriptors of one file follow each other. */
-static int find_all(struct shared_bos *shared, const struct topology *topology)
+/* Those of BOs with the same inode are known. Descriptors of one file follow each other. */
+static int find_others(struct shared_bos *shared, const struct topology *topology)
 {
 	struct dmabuf_file *list = shared->files.list;
 	int ret = 0;
@@ -140,38 +143,81 @@ static int find_all(struct shared_bos *shared, const struct topology *topology)
 			list[i].has_bo = list[i - 1].has_bo;
 			list[i].bo_device = list[i - 1].bo_device;
 			list[i].bo_offset = list[i - 1].bo_offset;
-		} else {
-			list[i].is_dmabuf = has_bo(shared, &list[i]);
-			if (!list[i].is_dmabuf)
-				ret = find_by_import(shared, topology, &list[i]);
+		} else if (!list[i].is_dmabuf) {
+			ret = find_by_import(shared, topology, &list[i]);
 		}
 	}
 	return ret < 0 ? ret : 0;
 }
 
-int dmabuf_bos_find(struct shared_bos *shared, const struct topology *topology)
+static int compare_places(const void *a, const void *b)
 {
-	int ret = find_all(shared, topology);
+	const struct place *one = a, *other = b;
 
-	for (size_t i = 0; !ret && i < shared->files.count; i++) {
-		const struct dmabuf_file *file = &shared->files.list[i];
+	if (one->device != other->device)
+		return one->device < other->device ? -1 : 1;
+	return one->offset < other->offset ? -1 : one->offset > other->offset;
+}
 
-		if (i && is_same_file(file - 1, file))
-			continue;
-		for (size_t j = 0; j < shared->count; j++)
-			shared->list[j].is_open |= is_of(file, &shared->list[j]);
+/* The places of BOs that imports have shown, in order. The caller frees them. */
+static int list_places(const struct dmabuf_files *files, struct place **ret_places,
+		       size_t *ret_count)
+{
+	struct place *places = calloc(files->count + 1, sizeof(*places));
+	size_t count = 0;
+
+	if (!places)
+		return -ENOMEM;
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->list[i].has_bo)
+			places[count++] = (struct place){ files->list[i].bo_device,
+							  files->list[i].bo_offset };
+	}
+	qsort(places, count, sizeof(*places), compare_places);
+	*ret_places = places;
+	*ret_count = count;
+	return 0;
+}
+
+static int note_open(struct shared_bos *shared)
+{
+	_cleanup_free_ struct place *places = NULL;
+	size_t count;
+	int ret = list_places(&shared->files, &places, &count);
+
+	for (size_t i = 0; !ret && count && i < shared->count; i++) {
+		struct shared_bo *bo = &shared->list[i];
+		const struct place wanted = { bo->device, bo->offset };
+
+		bo->is_open |=
+			bsearch(&wanted, places, count, sizeof(wanted), compare_places) != NULL;
 	}
 	return ret;
 }
 
-bool dmabuf_bos_is_of(const struct shared_bos *shared, const struct stat *stat,
-		      const struct shared_bo *bo)
+int dmabuf_bos_find(struct shared_bos *shared, const struct topology *topology)
 {
-	const struct dmabuf_file wanted = { .device = stat->st_dev, .inode = stat->st_ino };
+	int ret;
 
-	for (size_t i = 0; i < shared->files.count; i++) {
-		if (is_same_file(&shared->files.list[i], &wanted))
-			return is_of(&shared->files.list[i], bo);
+	find_by_inode(shared);
+	ret = find_others(shared, topology);
+	return ret < 0 ? ret : note_open(shared);
+}
+
+const struct shared_bo *dmabuf_bos_find_object(const struct shared_bos *shared,
+					       const struct stat *stat)
+{
+	struct shared_handle name = { .is_import = true, .key = stat->st_ino };
+	const struct dmabuf_file *file;
+	const struct shared_bo *bo;
+	size_t first;
+
+	if (dmabuf_holders_find(&shared->files, stat->st_dev, stat->st_ino, &first)) {
+		file = &shared->files.list[first];
+		if (file->has_bo)
+			name = (struct shared_handle){ .device = file->bo_device,
+						       .key = file->bo_offset };
 	}
-	return is_inode_of(&wanted, bo);
+	bo = object_table_find(shared, &name);
+	return bo && (!name.is_import || bo->file_system == stat->st_dev) ? bo : NULL;
 }

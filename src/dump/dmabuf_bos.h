@@ -8,7 +8,6 @@
 #ifndef AMDGPU_PLUGIN_DUMP_DMABUF_BOS_H
 #define AMDGPU_PLUGIN_DUMP_DMABUF_BOS_H
 
-#include <stdbool.h>
 #include <sys/stat.h>
 
 struct shared_bo;
@@ -18,8 +17,9 @@ struct topology;
 /* Notes in shared->list which BOs a task has a dma-buf of, and in shared->files the BO of each
  * dma-buf. Logs only a dma-buf whose offset the kernel does not report. */
 int dmabuf_bos_find(struct shared_bos *shared, const struct topology *topology);
-/* Whether the file @stat is a dma-buf of @bo. */
-bool dmabuf_bos_is_of(const struct shared_bos *shared, const struct stat *stat,
-		      const struct shared_bo *bo);
+/* After object_table_make(): a BO that is shared and of which the file @stat is a dma-buf, the
+ * first of its object, or NULL. */
+const struct shared_bo *dmabuf_bos_find_object(const struct shared_bos *shared,
+					       const struct stat *stat);
 
 #endif

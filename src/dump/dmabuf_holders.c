@@ -113,9 +113,10 @@ int dmabuf_holders_list(const struct pid_list *tasks, struct dmabuf_files *ret_f
 	return 0;
 }
 
-uint32_t dmabuf_holders_find(const struct dmabuf_files *files, const struct stat *stat)
+uint32_t dmabuf_holders_find(const struct dmabuf_files *files, uint64_t device, uint64_t inode,
+			     size_t *ret_first)
 {
-	const struct dmabuf_file wanted = { .device = stat->st_dev, .inode = stat->st_ino };
+	const struct dmabuf_file wanted = { .device = device, .inode = inode };
 	size_t first = 0, end = files->count;
 	uint32_t count = 0;
 
@@ -127,10 +128,9 @@ uint32_t dmabuf_holders_find(const struct dmabuf_files *files, const struct stat
 		else
 			end = middle;
 	}
-	while (first < files->count && !compare_files(&files->list[first], &wanted)) {
-		first++;
+	*ret_first = first;
+	while (first + count < files->count && !compare_files(&files->list[first + count], &wanted))
 		count++;
-	}
 	return count;
 }
 

@@ -64,8 +64,10 @@ int dmabuf_holders_list_own(struct dmabuf_files *ret_files);
 /* Lists them for all @tasks. */
 int dmabuf_holders_list(const struct pid_list *tasks, struct dmabuf_files *ret_files);
 void dmabuf_holders_done(struct dmabuf_files *files);
-/* How many of the descriptors are the file @stat. */
-uint32_t dmabuf_holders_find(const struct dmabuf_files *files, const struct stat *stat);
+/* How many of the descriptors are the file @inode of file system @device. *@ret_first: the index of
+ * the first of them. */
+uint32_t dmabuf_holders_find(const struct dmabuf_files *files, uint64_t device, uint64_t inode,
+			     size_t *ret_first);
 
 /* Opens the directory with the fdinfo of this process. The queues stand still while the fdinfo of
  * each BO is read, so the kernel walks the path once. Returns the descriptor or -errno. */

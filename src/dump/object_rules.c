@@ -77,7 +77,7 @@ static bool have_one_name(const struct shared_bo *one, const struct shared_bo *o
 	return !memcmp(one->ipc.handle, other->ipc.handle, sizeof(one->ipc.handle));
 }
 
-static int compare_named(const void *a, const void *b)
+int object_rules_compare_handles(const void *a, const void *b)
 {
 	const struct shared_handle *one = a, *other = b;
 	int order = compare_numbers(one->is_import, other->is_import);
@@ -87,22 +87,14 @@ static int compare_named(const void *a, const void *b)
 	return order ? order : compare_numbers(one->key, other->key);
 }
 
-static struct shared_handle handle_by_offset(const struct shared_bo *bo)
+struct shared_handle object_rules_name_offset(const struct shared_bo *bo)
 {
 	return (struct shared_handle){ .device = bo->device, .key = bo->offset };
 }
 
-static struct shared_handle handle_by_inode(const struct shared_bo *bo)
+struct shared_handle object_rules_name_inode(const struct shared_bo *bo)
 {
 	return (struct shared_handle){ .is_import = true, .key = bo->inode };
-}
-
-bool object_rules_is_named(const struct shared_bo *bo, const struct shared_handle *handle)
-{
-	const struct shared_handle wanted =
-		handle->is_import ? handle_by_inode(bo) : handle_by_offset(bo);
-
-	return compare_named(&wanted, handle) == 0;
 }
 
 /* The handles that name what @wanted does: *@ret_count of the list, from the one that is returned.
@@ -115,12 +107,13 @@ find_handles(const struct shared_bos *shared, const struct shared_handle *wanted
 	while (first < end) {
 		size_t middle = first + (end - first) / 2;
 
-		if (compare_named(&shared->handles[middle], wanted) < 0)
+		if (object_rules_compare_handles(&shared->handles[middle], wanted) < 0)
 			first = middle + 1;
 		else
 			end = middle;
 	}
-	while (end < shared->num_handles && !compare_named(&shared->handles[end], wanted))
+	while (end < shared->num_handles &&
+	       !object_rules_compare_handles(&shared->handles[end], wanted))
 		end++;
 	*ret_count = end - first;
 	return &shared->handles[first];
@@ -145,11 +138,11 @@ static void note_named(struct shared_bos *shared)
 {
 	if (shared->num_handles)
 		qsort(shared->handles, shared->num_handles, sizeof(*shared->handles),
-		      compare_named);
+		      object_rules_compare_handles);
 	for (size_t i = 0; shared->num_handles && i < shared->count; i++) {
 		struct shared_bo *bo = &shared->list[i];
-		const struct shared_handle by_offset = handle_by_offset(bo);
-		const struct shared_handle by_inode = handle_by_inode(bo);
+		const struct shared_handle by_offset = object_rules_name_offset(bo);
+		const struct shared_handle by_inode = object_rules_name_inode(bo);
 
 		bo->is_named = has_handle_of_other(shared, bo, &by_offset) ||
 			       has_handle_of_other(shared, bo, &by_inode);
@@ -291,11 +284,11 @@ static uint64_t count_handles(const struct shared_bos *shared, const struct shar
 static uint64_t count_files(const struct shared_bos *shared, const struct shared_bo *run,
 			    size_t count)
 {
-	struct shared_handle wanted = handle_by_inode(run);
+	struct shared_handle wanted = object_rules_name_inode(run);
 	uint64_t files = IMPORT_REFERENCES * count_handles(shared, &wanted);
 
 	for (size_t i = 0; i < count; i++) {
-		wanted = handle_by_offset(&run[i]);
+		wanted = object_rules_name_offset(&run[i]);
 		files += is_first(run, i, have_one_offset) ? count_handles(shared, &wanted) : 0;
 	}
 	return files;

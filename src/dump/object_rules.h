@@ -35,6 +35,10 @@ struct shared_bos {
 	/* The handles of all processes. object_rules_apply() sorts them by what they name. */
 	struct shared_handle *handles;
 	size_t num_handles;
+	/* The BOs that are shared and can be restored, once for each kind of handle. See
+	 * object_table.h. */
+	struct named_object *objects;
+	size_t num_named;
 };
 
 /* For qsort() and bsearch(): by process and index. */
@@ -43,7 +47,10 @@ int object_rules_compare(const void *a, const void *b);
 /* The list has the BOs of all processes, so a holder of a dma-buf that is not in the list is
  * outside. */
 void object_rules_apply(struct shared_bos *shared);
-/* Whether @handle names @bo. */
-bool object_rules_is_named(const struct shared_bo *bo, const struct shared_handle *handle);
+/* For qsort() and bsearch(): handles by what they name. */
+int object_rules_compare_handles(const void *a, const void *b);
+/* The two handles that name @bo, for object_rules_compare_handles(). */
+struct shared_handle object_rules_name_offset(const struct shared_bo *bo);
+struct shared_handle object_rules_name_inode(const struct shared_bo *bo);
 
 #endif

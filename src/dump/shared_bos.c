@@ -15,6 +15,7 @@
 #include "dump/dmabuf_bos.h"
 #include "dump/dmabuf_holders.h"
 #include "dump/object_rules.h"
+#include "dump/object_table.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
@@ -36,6 +37,7 @@ static int add_bo(struct shared_bos *shared, const struct dumped_process *proces
 {
 	const struct kfd_bo_bucket *bo = &process->state.bos[entry->index];
 	uint64_t references = 0;
+	size_t first;
 	struct stat file;
 	int ret;
 
@@ -55,8 +57,9 @@ static int add_bo(struct shared_bos *shared, const struct dumped_process *proces
 		.size = entry->size,
 		.inode = entry->inode,
 		.file_system = file.st_dev,
-		.descriptors = dmabuf_holders_find(&shared->files, &file) +
-			       dmabuf_holders_find(&shared->own_files, &file),
+		.descriptors =
+			dmabuf_holders_find(&shared->files, file.st_dev, file.st_ino, &first) +
+			dmabuf_holders_find(&shared->own_files, file.st_dev, file.st_ino, &first),
 		.references = references,
 	};
 	return 0;
@@ -234,18 +237,14 @@ int shared_bos_find_named(const struct dumped_process *process, struct gem_saved
 		.device = saved->is_import || !gpu ? 0 : topology_pci_device(gpu),
 		.key = saved->key,
 	};
+	const struct shared_bo *bo = object_table_find(shared, &handle);
 
-	for (size_t i = 0; i < shared->count; i++) {
-		const struct shared_bo *bo = &shared->list[i];
-
-		if (!bo->object || bo->problem || !object_rules_is_named(bo, &handle))
-			continue;
-		saved->object = bo->object;
-		saved->owner = process->session->processes[bo->owner].vpid;
-		saved->size = bo->size;
-		return 0;
-	}
-	return -ENOENT;
+	if (!bo)
+		return -ENOENT;
+	saved->object = bo->object;
+	saved->owner = process->session->processes[bo->owner].vpid;
+	saved->size = bo->size;
+	return 0;
 }
 
 /* The CPU cannot access an object of another PCI device. */
@@ -325,7 +324,11 @@ int shared_bos_find_objects(struct dump_session *session)
 	if (ret < 0)
 		return log_error(ret, "processes: cannot list the BOs that they share");
 	object_rules_apply(shared);
-	return read_orphans(session);
+	ret = read_orphans(session);
+	if (ret < 0)
+		return ret;
+	ret = object_table_make(shared);
+	return ret < 0 ? log_error(ret, "processes: cannot list the BOs that they share") : 0;
 }
 
 static const struct shared_bo *find_problem(const struct dumped_process *process)
@@ -450,17 +453,13 @@ int shared_bos_find_file(const struct dump_session *session, const struct stat *
 			 uint32_t *ret_object, const struct dumped_process **ret_owner)
 {
 	const struct shared_bos *shared = session->shared;
+	const struct shared_bo *bo = shared ? dmabuf_bos_find_object(shared, stat) : NULL;
 
-	for (size_t i = 0; shared && i < shared->count; i++) {
-		const struct shared_bo *bo = &shared->list[i];
-
-		if (!bo->object || bo->problem || !dmabuf_bos_is_of(shared, stat, bo))
-			continue;
-		*ret_object = bo->object;
-		*ret_owner = &session->processes[bo->owner];
-		return 0;
-	}
-	return -ENOENT;
+	if (!bo)
+		return -ENOENT;
+	*ret_object = bo->object;
+	*ret_owner = &session->processes[bo->owner];
+	return 0;
 }
 
 int shared_bos_check_seen(const struct dump_session *session)
@@ -487,6 +486,7 @@ void shared_bos_done(struct dump_session *session)
 		dmabuf_holders_done(&session->shared->own_files);
 		free(session->shared->list);
 		free(session->shared->handles);
+		object_table_done(session->shared);
 	}
 	free(session->shared);
 	session->shared = NULL;

@@ -8,6 +8,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "dump/dmabuf_bos.h"
 #include "dump/object_rules.h"
+#include "dump/object_table.h"
 #include "dump/shared_bos.h"
 #include "kernel/kfd.h"
 #include "kernel/render_node_gem.h"
@@ -88,6 +89,7 @@ static void add_bo(const struct topology_node *gpu, uint64_t offset, uint64_t si
 		.size = size,
 		.inode = inode,
 		.file_system = (uint64_t)stat_of(dmabuf).st_dev,
+		.object = (uint32_t)shared.count + 1,
 	};
 }
 
@@ -127,10 +129,20 @@ static void assert_found(int expected)
 {
 	const struct stat stat = stat_of(dmabuf);
 
-	for (int i = 0; i < (int)shared.count; i++) {
+	for (int i = 0; i < (int)shared.count; i++)
 		assert_int_equal(list[i].is_open, i == expected);
-		assert_int_equal(dmabuf_bos_is_of(&shared, &stat, &list[i]), i == expected);
-	}
+	assert_int_equal(object_table_make(&shared), 0);
+	assert_ptr_equal(dmabuf_bos_find_object(&shared, &stat),
+			 expected < 0 ? NULL : &list[expected]);
+	object_table_done(&shared);
+}
+
+/* As for a new list of descriptors. */
+static int find_again(void)
+{
+	for (size_t i = 0; i < shared.files.count; i++)
+		files[i].is_dmabuf = files[i].has_bo = false;
+	return dmabuf_bos_find(&shared, &topology);
 }
 
 #define TEST(name) TEST_WITH(name, begin, end)
@@ -138,7 +150,7 @@ static void assert_found(int expected)
 TEST(the_inode_tells_without_an_import)
 {
 	list[1].inode = (uint64_t)stat_of(dmabuf).st_ino;
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_int_equal(find_again(), 0);
 	assert_found(1);
 	assert_int_equal(test.asked, 0);
 }
@@ -150,7 +162,7 @@ TEST(the_offset_tells_on_the_device_of_the_bo_only)
 	test.offsets[0] = 0x10000;
 	test.offsets[2] = 0x70000;
 	add_file();
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_int_equal(find_again(), 0);
 	assert_found(1);
 	assert_int_equal(test.imports[0], 1);
 	assert_int_equal(test.imports[1], 0);
@@ -162,18 +174,18 @@ TEST(the_other_device_is_tried_next)
 {
 	test.offsets[0] = 0x70000;
 	test.offsets[2] = 0x10000;
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_int_equal(find_again(), 0);
 	assert_found(0);
 }
 
 TEST(a_dmabuf_of_another_bo_or_driver_is_not_found)
 {
 	test.offsets[0] = test.offsets[2] = 0x70000;
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_int_equal(find_again(), 0);
 	assert_found(-1);
 	assert_int_equal(test.imports[0] + test.imports[2], 2);
 	test.is_dmabuf = 0;
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_int_equal(find_again(), 0);
 	assert_found(-1);
 }
 
@@ -181,7 +193,7 @@ TEST(only_gpus_with_a_bo_of_the_size_are_tried)
 {
 	list[0].size = 2 * SIZE;
 	test.offsets[2] = 0x10000;
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_int_equal(find_again(), 0);
 	assert_found(-1);
 	assert_int_equal(test.imports[2], 0);
 }
@@ -189,17 +201,17 @@ TEST(only_gpus_with_a_bo_of_the_size_are_tried)
 /* GEM_MMAP tells no offset of a BO that the CPU may not map. */
 TEST(errors_of_the_kernel)
 {
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_int_equal(find_again(), 0);
 	assert_found(-1);
 	assert_logged("amdgpu_plugin: process", "because the CPU may not map it");
 	test.offsets[0] = 0x10000;
 	test.errors[0] = -EINVAL;
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_int_equal(find_again(), 0);
 	assert_found(-1);
 	test.errors[0] = -ENOMEM;
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), -ENOMEM);
+	assert_int_equal(find_again(), -ENOMEM);
 	test.is_dmabuf = -EACCES;
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), -EACCES);
+	assert_int_equal(find_again(), -EACCES);
 	files[0].number = 65000;
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_int_equal(find_again(), 0);
 }
