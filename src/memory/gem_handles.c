@@ -58,17 +58,19 @@ void gem_handles_done(struct restored_task *task)
 	task->gem_handles = NULL;
 }
 
-/* The number of BOs before @index that RESTORE makes. */
-static uint32_t count_made(const CriuKfd *kfd, uint32_t index)
+/* For each BO of the image, the number of those before it that RESTORE makes. The caller frees it.
+ */
+static uint32_t *count_made(const CriuKfd *kfd)
 {
-	uint32_t count = 0;
+	uint32_t *made = calloc(kfd->n_bo_entries + 1, sizeof(*made));
 
-	for (uint32_t i = 0; i < index; i++)
-		count += !kfd->bo_entries[i]->has_owner_pid;
-	return count;
+	for (size_t i = 0; made && i < kfd->n_bo_entries; i++)
+		made[i + 1] = made[i] + !kfd->bo_entries[i]->has_owner_pid;
+	return made;
 }
 
-static struct gem_handle describe(const CriuKfd *kfd, const GemHandleEntry *entry)
+static struct gem_handle describe(const CriuKfd *kfd, const uint32_t *made,
+				  const GemHandleEntry *entry)
 {
 	const KfdBoEntry *bo;
 
@@ -83,19 +85,20 @@ static struct gem_handle describe(const CriuKfd *kfd, const GemHandleEntry *entr
 		.entry = entry,
 		.object = bo->has_owner_pid ? bo->object : 0,
 		.owner = (pid_t)bo->owner_pid,
-		.bo = count_made(kfd, entry->bo),
+		.bo = made[entry->bo],
 	};
 }
 
 static int take_all(struct restored_task *task, struct gem_handles *handles)
 {
 	const CriuKfd *kfd = task->kfd;
+	_cleanup_free_ uint32_t *made = count_made(kfd);
 
 	handles->list = calloc(kfd->n_gem_handles, sizeof(*handles->list));
-	if (!handles->list)
+	if (!made || !handles->list)
 		return -ENOMEM;
 	for (size_t i = 0; i < kfd->n_gem_handles; i++)
-		handles->list[handles->count++] = describe(kfd, kfd->gem_handles[i]);
+		handles->list[handles->count++] = describe(kfd, made, kfd->gem_handles[i]);
 	return 0;
 }
 
