@@ -27,7 +27,7 @@
 /* Nor is AMDKFD_IOC_CREATE_PROCESS of Linux 7.3. */
 #define CREATE_PROCESS _IO('K', 0x27)
 
-#define SHARED_MAX 64
+#define SHARED_MAX 4096
 
 struct client {
 	struct raw_process process;
