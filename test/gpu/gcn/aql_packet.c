@@ -23,13 +23,14 @@ static const char *find_header_fault(u16 header)
 	return (header >> 9 & 3) == 3 || (header >> 11 & 3) == 3 ? "a fence scope of 3" : NULL;
 }
 
+/* HIP 5.7.1 leaves random values in reserved2 where RCCL launches kernels of several GPUs. */
 static const char *find_dispatch_fault(const struct aql_dispatch *packet)
 {
 	u32 dimensions = packet->setup, i;
 
 	if (dimensions < 1 || dimensions > 3)
 		return "a number of dimensions that is not 1, 2 or 3";
-	if (packet->reserved1 || packet->reserved2)
+	if (packet->reserved1)
 		return "reserved fields that are not 0";
 	for (i = 0; i < 3; i++)
 		if (!packet->workgroup[i] || !packet->grid[i])

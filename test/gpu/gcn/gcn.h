@@ -66,7 +66,7 @@ enum {
 	SIM_GCN_LAST_INT = 1u << 19, /* its last source is no float */
 	SIM_GCN_PLAIN = 1u << 20,    /* has only the short form */
 	SIM_GCN_TO_EXEC = 1u << 21,  /* a comparison that writes EXEC, too */
-	SIM_GCN_CLAMPS = 1u << 22,   /* its result may be limited to 0 and 1 */
+	SIM_GCN_CLAMPS = 1u << 22,   /* a float may be limited to 0 and 1, a difference to 0 */
 	SIM_GCN_PACKED_HALF = 1u << 23, /* its sources are two halves, of 16 bits */
 	SIM_GCN_PACKED_WIDE = 1u << 24, /* its sources are two halves, of 32 bits */
 	SIM_GCN_MIXED = 1u << 25,       /* each source is a half of 16 bits or a float */
@@ -113,6 +113,8 @@ enum {
 	SIM_GCN_ACC0 = 512,
 };
 
+#define SIM_GCN_HW_ID 4u /* of s_getreg_b32 */
+
 /* Parts of a register: bytes, words, or all. */
 enum sim_gcn_part { SIM_GCN_BYTE0 = 0, SIM_GCN_WORD0 = 4, SIM_GCN_WORD1 = 5, SIM_GCN_DWORD = 6 };
 enum { SIM_GCN_REST_ZERO, SIM_GCN_REST_SIGNS, SIM_GCN_REST_KEPT };
@@ -145,7 +147,7 @@ struct sim_gcn_inst {
 	u16 saddr;   /* memory: SGPR pair, 127 none; SMEM: SGPR with an offset, 127 none */
 	bool global; /* and not flat */
 	u16 soffset; /* MUBUF: operand with an offset; saddr is the first SGPR of the buffer */
-	bool glc, slc;
+	bool glc, slc, scc; /* scc: of caches only */
 };
 
 /* @available: the dwords at @words, 1 or 2. -EINVAL: unknown, or not of this generation. */

@@ -51,7 +51,8 @@ u64 sim_gcn_constant(const struct sim_gcn_inst *inst, u32 operand, u32 width)
 	u64 value;
 
 	if (operand == SIM_GCN_LITERAL)
-		return inst->literal;
+		return width > 1 && inst->flags & SIM_GCN_FLOAT ? (u64)inst->literal << 32
+								: inst->literal;
 	if (operand >= 240 && inst->flags & SIM_GCN_HALF)
 		return of16(floats[operand - 240]);
 	if (operand >= 240)

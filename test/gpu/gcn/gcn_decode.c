@@ -49,23 +49,25 @@ bool sim_gcn_is_operand(u32 operand, u32 width, bool vector, bool destination)
 		return false;
 	if (operand == SIM_GCN_SHARED_BASE || operand == SIM_GCN_PRIVATE_BASE)
 		return width == 2 && !vector;
-	/* the manual does not say which half of 64 bits of a vector a literal is */
 	if (operand == SIM_GCN_LITERAL)
-		return width == 1 || (width == 2 && !vector);
+		return width <= 2;
 	return (operand >= SIM_GCN_ZERO && operand <= 208) || (operand >= 240 && operand <= 248);
 }
 
-/* The manual does not say what constants of 32 bits are for 16 bits, nor whether those for 64 bits
- * have a sign. */
-static bool is_wide_constant(const struct sim_gcn_inst *inst, u32 operand, u32 width)
+/* The manual does not say what constants of 32 bits are for floats of 16 bits, nor whether those
+ * for integers of 64 bits have a sign. Of a float of 64 bits they are the high half. */
+static bool is_doubtful_constant(const struct sim_gcn_inst *inst, u32 operand, u32 width)
 {
 	bool is_float = inst->flags & SIM_GCN_FLOAT &&
 			!(inst->flags & (SIM_GCN_FROM_INT | SIM_GCN_LAST_INT));
 
 	if (operand == SIM_GCN_LITERAL && width == 2)
-		return inst->literal >> 31;
-	return inst->flags & SIM_GCN_HALF && operand <= SIM_GCN_LITERAL &&
-	       operand >= (is_float ? SIM_GCN_LITERAL : 240u);
+		return !(inst->flags & SIM_GCN_FLOAT) && inst->literal >> 31;
+	if (!(inst->flags & SIM_GCN_HALF) || operand > SIM_GCN_LITERAL)
+		return false;
+	if (operand == SIM_GCN_LITERAL)
+		return is_float || inst->literal >> 16;
+	return !is_float && operand >= 240;
 }
 
 int sim_gcn_check_operands(const struct sim_gcn_inst *inst, bool vector)
@@ -78,7 +80,7 @@ int sim_gcn_check_operands(const struct sim_gcn_inst *inst, bool vector)
 	for (i = 0; i < 3; i++)
 		if (inst->width[i + 1] &&
 		    (!sim_gcn_is_operand(inst->src[i], inst->width[i + 1], vector, false) ||
-		     is_wide_constant(inst, inst->src[i], inst->width[i + 1])))
+		     is_doubtful_constant(inst, inst->src[i], inst->width[i + 1])))
 			return -EINVAL;
 	return 0;
 }
@@ -125,6 +127,8 @@ static int decode_scalar(struct sim_gcn_inst *inst, u32 available)
 		ret = -EINVAL;
 	if (ret == 0 && inst->format == SIM_GCN_SOP1 &&
 	    ((!inst->width[0] && inst->dst) || (!inst->width[1] && inst->src[0])))
+		ret = -EINVAL;
+	if (inst->op == SIM_GCN_s_getreg_b32 && (in & 0x3f) != SIM_GCN_HW_ID)
 		ret = -EINVAL;
 	if ((inst->op == SIM_GCN_s_setpc_b64 || inst->op == SIM_GCN_s_swappc_b64) &&
 	    inst->src[0] >= SIM_GCN_ZERO)
@@ -232,6 +236,16 @@ static int decode_flat(struct sim_gcn_inst *inst)
 	return sim_gcn_check_operands(inst, true);
 }
 
+/* LLVM 14 knows buffer_wbl2 without glc and scc only, and later compilers set them. */
+static int decode_cache(struct sim_gcn_inst *inst)
+{
+	u32 in = inst->words[0], bits = inst->op == SIM_GCN_buffer_wbl2 ? 3u << 14 : 0;
+
+	inst->glc = in >> 14 & 1;
+	inst->scc = in >> 15 & 1;
+	return in & 0x3ffff & ~bits || in >> 25 & 1 || inst->words[1] ? -EINVAL : 0;
+}
+
 /* Buffers of private memory: a VGPR with an offset, or none, and four SGPRs. */
 static int decode_mubuf(struct sim_gcn_inst *inst)
 {
@@ -241,7 +255,7 @@ static int decode_mubuf(struct sim_gcn_inst *inst)
 	inst->bytes = 8;
 	inst->format = SIM_GCN_MUBUF;
 	if (sim_gcn_take_row(inst, SIM_GCN_MUBUF, code) == 0)
-		return in & 0x3ffff || in >> 25 & 1 || dw ? -EINVAL : 0;
+		return decode_cache(inst);
 	if (sim_gcn_take_row(inst, SIM_GCN_FLAT, code) < 0 || !(inst->flags & load))
 		return -EINVAL;
 	inst->offset = (s32)(in & 0xfff);

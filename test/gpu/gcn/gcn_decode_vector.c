@@ -170,7 +170,8 @@ int sim_gcn_decode_short(struct sim_gcn_inst *inst, u32 available)
 		inst->dst -= SIM_GCN_VGPR0;
 	if (inst->op == SIM_GCN_v_accvgpr_mov_b32)
 		inst->dst += SIM_GCN_ACC0 - SIM_GCN_VGPR0;
-	if ((inst->flags & SIM_GCN_TO_SCALAR || inst->op == SIM_GCN_v_accvgpr_mov_b32) &&
+	if ((inst->flags & SIM_GCN_TO_SCALAR || inst->op == SIM_GCN_v_accvgpr_mov_b32 ||
+	     inst->op == SIM_GCN_v_swap_b32) &&
 	    inst->src[0] < SIM_GCN_VGPR0)
 		return -EINVAL;
 	if (inst->op == SIM_GCN_v_accvgpr_mov_b32)
@@ -318,7 +319,7 @@ static int check_vop3(const struct sim_gcn_inst *inst)
 {
 	u32 dw = inst->words[1], i;
 
-	/* omod; only results that are floats of 32 bits can be clamped */
+	/* omod; results can be clamped that are floats of 32 bits, and v_sub_u32 */
 	if (dw >> 27 & 3 || (inst->clamp && !(inst->flags & SIM_GCN_CLAMPS)))
 		return -EINVAL;
 	for (i = 0; i < 3; i++)

@@ -172,6 +172,15 @@ static void clamp(u32 *result)
 		result[lane] = (u32)of32((float)smaller(larger(f32(result[lane]), 0), 1));
 }
 
+/* A difference that is less than 0 becomes 0. */
+static void saturate(u32 *result, const u32 *minuend)
+{
+	u32 lane;
+
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		result[lane] = result[lane] > minuend[lane] ? 0 : result[lane];
+}
+
 /* Lanes that may be written. DPP has masks of rows of 16 lanes and of banks of 4, and without
  * bound, lanes that would read a value that is not there keep theirs. */
 static u64 lanes_to_write(const struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst)
@@ -207,12 +216,25 @@ static void set_results(struct sim_gcn_wave *wave, const struct sim_gcn_inst *in
 	u64 mask = lanes_to_write(wave, inst);
 	u32 i, first = inst->dst - SIM_GCN_VGPR0;
 
-	if (inst->clamp)
+	if (inst->clamp && inst->flags & SIM_GCN_FLOAT)
 		clamp(lanes->result[0]);
+	else if (inst->clamp)
+		saturate(lanes->result[0], lanes->src[0][0]);
 	if (inst->extension == SIM_GCN_SDWA)
 		place_part(lanes->result[0], wave->v[first], inst);
 	for (i = 0; i < inst->width[0]; i++)
 		set_register(wave->v[first + i], lanes->result[i], mask);
+}
+
+static void swap(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst)
+{
+	u32 *to = wave->v[inst->dst - SIM_GCN_VGPR0], *from = wave->v[inst->src[0] - SIM_GCN_VGPR0];
+	u64 exec = sim_gcn_pair(wave, SIM_GCN_EXEC);
+	u32 old[SIM_GCN_LANES];
+
+	memcpy(old, to, sizeof(old));
+	set_register(to, from, exec);
+	set_register(from, old, exec);
 }
 
 int sim_gcn_vector(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
@@ -225,6 +247,10 @@ int sim_gcn_vector(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 		sim_gcn_matrix(wave, inst);
 	if (inst->flags & SIM_GCN_MATRIX || run_across(wave, inst))
 		return 0;
+	if (inst->op == SIM_GCN_v_swap_b32) {
+		swap(wave, inst);
+		return 0;
+	}
 	sim_gcn_take_sources(&o, wave, inst);
 	if (inst->op == SIM_GCN_v_cmp) {
 		sim_gcn_compare_lanes(inst->compare, &o.lanes);

@@ -16,11 +16,11 @@ static int allocate(struct sim_gcn_kernel *kernel, const struct sim_gcn_dispatch
 	return sim_gcn_group_init(&kernel->group, gcn->num_waves);
 }
 
-/* What the queue's owner says of private memory: a part of amd_queue_t. */
+/* What the queue's owner says of private memory: a part of amd_queue_t. ROCr before 7 also has its
+ * size there, behind the address. */
 struct queue_scratch {
 	u32 read_offset, tmpring, resource[4]; /* behind the read index */
-	u64 address, bytes;
-	u32 lane_bytes;
+	u64 address;
 };
 
 #define QUEUE_APERTURES    64u /* high dwords of flat addresses: LDS, private memory */
@@ -39,7 +39,7 @@ static int read_scratch(const struct sim_gcn_env *env, u64 queue, struct sim_gcn
 		return ret;
 	memcpy(scratch->resource, from.resource, sizeof(from.resource));
 	scratch->address = from.address;
-	scratch->bytes = from.bytes;
+	scratch->bytes = from.resource[2]; /* NUM_RECORDS */
 	scratch->wave_bytes = TMPRING_WAVE(from.tmpring);
 	scratch->shared_base = apertures[0];
 	scratch->private_base = apertures[1];

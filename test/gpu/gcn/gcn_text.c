@@ -32,15 +32,17 @@ static void put_registers(struct text *text, const char *prefix, u32 first, u32 
 }
 
 /* LLVM writes a literal as the constant of the same value, if there is one and the instruction
- * could do without the literal. */
-static u32 find_constant(const struct sim_gcn_inst *inst, u32 operand)
+ * could do without the literal. A literal of 64 bits is compared as an unsigned integer. */
+static u32 find_constant(const struct sim_gcn_inst *inst, u32 operand, u32 width)
 {
-	u32 i;
+	bool is_half = inst->flags & SIM_GCN_HALF;
+	u32 last = width == 2 ? 192 : is_half ? 208 : 248, mask = is_half ? 0xffff : ~0u, i;
 
 	if (operand != SIM_GCN_LITERAL || inst->flags & SIM_GCN_HAS_LITERAL)
 		return operand;
-	for (i = SIM_GCN_ZERO; i <= 248; i++)
-		if ((i <= 208 || i >= 240) && (u32)sim_gcn_constant(inst, i, 1) == inst->literal)
+	for (i = SIM_GCN_ZERO; i <= last; i++)
+		if ((i <= 208 || i >= 240) &&
+		    ((u32)sim_gcn_constant(inst, i, 1) & mask) == inst->literal)
 			return i;
 	return operand;
 }
@@ -50,7 +52,7 @@ static void put_constant(struct text *text, const struct sim_gcn_inst *inst, u32
 	static const char *const floats[] = { "0.5",  "-0.5", "1.0",  "-1.0",      "2.0",
 					      "-2.0", "4.0",  "-4.0", "0.15915494" };
 
-	operand = find_constant(inst, operand);
+	operand = find_constant(inst, operand, width);
 	if (operand == SIM_GCN_LITERAL)
 		put(text, "0x%x", inst->literal);
 	else if (operand < 240)
@@ -187,6 +189,17 @@ static void put_waitcnt(struct text *text, u32 imm)
 		put(text, " lgkmcnt(%u)", lgkm);
 }
 
+/* Bits of the register, all 32 if it says nothing. */
+static void put_hardware_register(struct text *text, u32 imm)
+{
+	u32 offset = imm >> 6 & 31, size = (imm >> 11) + 1;
+
+	put(text, ", hwreg(HW_REG_HW_ID");
+	if (offset || size != 32)
+		put(text, ", %u, %u", offset, size);
+	put(text, ")");
+}
+
 static bool is_branch(const struct sim_gcn_inst *inst)
 {
 	return inst->op == SIM_GCN_s_branch ||
@@ -207,7 +220,9 @@ static void put_scalar(struct text *text, const struct sim_gcn_inst *inst)
 		    inst->offset & 0xffff);
 	if (inst->width[0])
 		put_operand(text, inst, inst->dst, inst->width[0]);
-	if (inst->format == SIM_GCN_SOPK)
+	if (inst->op == SIM_GCN_s_getreg_b32)
+		put_hardware_register(text, inst->offset & 0xffff);
+	else if (inst->format == SIM_GCN_SOPK)
 		put(text, ", 0x%x", inst->offset & 0xffff);
 	for (i = 0; i < 2; i++)
 		if (inst->width[i + 1])
@@ -265,6 +280,7 @@ static void put_vector_name(struct text *text, const struct sim_gcn_inst *inst)
 	else
 		put(text, "%s", row->name);
 	if (inst->op == SIM_GCN_v_nop || inst->op == SIM_GCN_v_accvgpr_mov_b32 ||
+	    inst->op == SIM_GCN_v_swap_b32 ||
 	    inst->flags & (SIM_GCN_TO_SCALAR | SIM_GCN_HAS_LITERAL))
 		return;
 	if (inst->extension)
@@ -340,7 +356,7 @@ static void put_mubuf(struct text *text, const struct sim_gcn_inst *inst)
 	const struct sim_gcn_row *row = &sim_gcn_rows[inst->op];
 
 	if (row->format == SIM_GCN_MUBUF) {
-		put(text, "%s", row->name);
+		put(text, "%s%s%s", row->name, inst->glc ? " glc" : "", inst->scc ? " scc" : "");
 		return;
 	}
 	put(text, "buffer_%s", row->name);

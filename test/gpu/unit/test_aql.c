@@ -204,6 +204,16 @@ AQL_TEST(a_kernel_runs_to_its_end)
 	assert_violations(0);
 }
 
+/* HIP 5.7.1 fills it with random values for RCCL. */
+AQL_TEST(the_second_reserved_field_of_a_kernel_is_not_looked_at)
+{
+	put_kernel(0);
+	((uint64_t *)packet(0))[6] = 0x5e1f;
+	assert_int_equal(ring(0), -1);
+	assert_counted();
+	assert_violations(0);
+}
+
 /* Tests keep a kernel in its loop for minutes, on hosts whose processors have other work. */
 AQL_TEST(a_kernel_that_runs_for_long_rests_between_its_turns)
 {
@@ -269,8 +279,7 @@ static void give_scratch(void)
 	scratch[2] = 1u << 31;
 	scratch[3] = WAVE_BYTES;
 	scratch[4] = 0x00ea4fac;
-	((uint64_t *)guest_page(QUEUE + 160))[0] = SCRATCH;
-	((uint64_t *)guest_page(QUEUE + 160))[1] = WAVE_BYTES;
+	*(uint64_t *)guest_page(QUEUE + 160) = SCRATCH;
 	*(int64_t *)guest_page(INACTIVE + 8) = 0;
 }
 

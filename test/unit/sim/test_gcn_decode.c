@@ -29,6 +29,29 @@ PLAIN_TEST(decodes_what_clang_makes)
 	assert_in_range(checked, 300, 100000);
 }
 
+/* LLVM 14 knows the cache instruction without its bits only. */
+PLAIN_TEST(knows_bits_of_one_cache_instruction)
+{
+	const u32 both[] = { 0xe0a0c000, 0 }, other[] = { 0xe0a4c000, 0 },
+		  slc[] = { 0xe0a20000, 0 };
+	char text[SIM_GCN_TEXT];
+	struct sim_gcn_inst inst;
+
+	assert_int_equal(sim_gcn_decode(both, 2, &inst), 0);
+	sim_gcn_text(&inst, text, sizeof(text));
+	assert_string_equal(text, "buffer_wbl2 glc scc");
+	assert_int_equal(sim_gcn_decode(other, 2, &inst), -EINVAL);
+	assert_int_equal(sim_gcn_decode(slc, 2, &inst), -EINVAL);
+}
+
+PLAIN_TEST(refuses_hardware_registers_that_the_model_has_not)
+{
+	const u32 mode = 0xb889f801; /* s_getreg_b32 s9, hwreg(HW_REG_MODE) */
+	struct sim_gcn_inst inst;
+
+	assert_int_equal(sim_gcn_decode(&mode, 1, &inst), -EINVAL);
+}
+
 /* Every code of every encoding, whether there is a row for it or not. */
 static const struct {
 	u32 base, shift, codes;

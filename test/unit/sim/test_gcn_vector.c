@@ -53,6 +53,21 @@ static float single(u32 reg, u32 lane)
 	return f32(v[reg][lane]);
 }
 
+static double twice(u32 reg, u32 lane)
+{
+	return f64(v[reg][lane] | (u64)v[reg + 1][lane] << 32);
+}
+
+static s32 word(u32 reg, u32 lane, u32 part)
+{
+	return (int16_t)(v[reg][lane] >> 16 * part);
+}
+
+static s32 signed_byte_1(u32 reg, u32 lane)
+{
+	return (int8_t)(v[reg][lane] >> 8);
+}
+
 /* What the instruction gives in a lane. */
 struct row {
 	const char *text;
@@ -85,12 +100,27 @@ WANT(second_byte, (to_s32(single(4, lane)) & 0xff) << 8 | (v[2][lane] & 0xffff00
 WANT(signed_byte, (u32)((s32)v[4][lane] >> 24))
 WANT(high_half, of32(-fabsf(half(4, lane, 1))))
 WANT(clamped, of32(fminf(fmaxf(single(4, lane), 0), 1)))
+WANT(least_signed,
+     word(4, lane, 1) < signed_byte_1(5, lane) ? v[4][lane] >> 16 : signed_byte_1(5, lane) & 0xffff)
+WANT(most_signed, v[word(4, lane, 1) > word(5, lane, 0) ? 4 : 5][lane] >>
+				  (word(4, lane, 1) > word(5, lane, 0) ? 16 : 0) &
+			  0xffff)
+WANT(least_to_high_word, min(v[4][lane] >> 24, v[5][lane] >> 16) << 16 | (v[2][lane] & 0xffff))
+WANT(most_unsigned, max(v[4][lane] >> 16, v[5][lane] & 0xffff))
+WANT(product_of_words, 0x1234 * v[5][lane] & 0xffff)
+WANT(not_below_zero, v[4][lane] > v[5][lane] ? v[4][lane] - v[5][lane] : 0)
+WANT(fma_f16, of16(fma(half(4, lane, 0), half(5, lane, 0), -half(6, lane, 0))))
+WANT(mad_u16, (v[4][lane] * v[5][lane] + v[6][lane]) & 0xffff)
+WANT(fmac_f64, of64(fma(twice(4, lane), -twice(6, lane), twice(2, lane))))
+WANT(fmac_minus_twenty, of64(fma(-20, twice(4, lane), twice(2, lane))))
 
 static const struct row rows[] = {
 	{ "v_pk_fma_f32 with halves and signs", { 0xd3b04c02, 0x54220d04 }, pk_fma_f32 },
 	{ "v_pk_add_f32 with 1.0", { 0xd3b24002, 0x0801e504 }, pk_add_one },
 	{ "v_pk_mov_b32", { 0xd3b34802, 0x18020d04 }, pk_mov },
 	{ "v_pk_mov_b32 of a constant", { 0xd3b35002, 0x18020884 }, pk_mov_four },
+	{ "v_fmac_f64 with a sign", { 0xd1040002, 0x40020d04 }, fmac_f64 },
+	{ "v_fmac_f64 with a literal", { 0x080408ff, 0xc0340000 }, fmac_minus_twenty },
 	{ "v_pk_lshlrev_b16 by a constant", { 0xd3844002, 0x10020884 }, pk_shift_left },
 	{ "v_pk_lshrrev_b16", { 0xd3854002, 0x18020b04 }, pk_shift_right },
 	{ "v_pk_fma_f16 with halves and a sign", { 0xd38e5002, 0x241a0b04 }, pk_fma_f16 },
@@ -102,6 +132,14 @@ static const struct row rows[] = {
 	{ "v_mov_b32_sdwa with a sign", { 0x7e0402f9, 0x000b0c04 }, signed_byte },
 	{ "v_cvt_f32_f16_sdwa of a word", { 0x7e0416f9, 0x00350604 }, high_half },
 	{ "v_max_f32 with clamp", { 0xd10b8002, 0x00020904 }, clamped },
+	{ "v_min_i16_sdwa with a signed byte", { 0x64040af9, 0x09050604 }, least_signed },
+	{ "v_max_i16_sdwa", { 0x60040af9, 0x04050604 }, most_signed },
+	{ "v_min_u16_sdwa to a word", { 0x62040af9, 0x05031504 }, least_to_high_word },
+	{ "v_max_u16_sdwa", { 0x5e040af9, 0x04050604 }, most_unsigned },
+	{ "v_mul_lo_u16 with a literal", { 0x52040aff, 0x00001234 }, product_of_words },
+	{ "v_sub_u32 with clamp", { 0xd1358002, 0x00020b04 }, not_below_zero },
+	{ "v_fma_f16 with a sign", { 0xd2060002, 0x841a0b04 }, fma_f16 },
+	{ "v_mad_legacy_u16", { 0xd1eb0002, 0x041a0b04 }, mad_u16 },
 };
 
 static bool is_near(u64 got, u64 want)
@@ -118,7 +156,7 @@ VECTOR_TEST(take_parts_and_halves)
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
 		for (round = 0; round < 100; round++) {
-			bool wide = i < 4;
+			bool wide = i < 6;
 
 			prepare(exec);
 			run(rows[i].words, 2);
@@ -325,6 +363,52 @@ VECTOR_TEST(load_and_store_halves)
 				assert_int_equal(halves[lane], v[6][lane] >> 16);
 		}
 	}
+}
+
+VECTOR_TEST(swap_registers)
+{
+	static const u32 swap[] = { 0x7e04a304 }; /* v_swap_b32 v2, v4 */
+	u32 lane;
+
+	prepare(~(1ull << 9));
+	run(swap, 1);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+		assert_int_equal(wave()->v[2][lane], v[lane == 9 ? 2 : 4][lane]);
+		assert_int_equal(wave()->v[4][lane], v[lane == 9 ? 4 : 2][lane]);
+	}
+}
+
+VECTOR_TEST(keep_the_larger_number_in_lds)
+{
+	static const u32 words[] = { 0xd88c0010, 0x00000604 }; /* ds_max_i64 v4, v[6:7] offset:16 */
+	s64 before[SIM_GCN_LANES], *cells;
+	u32 lane;
+
+	prepare(~0ull);
+	cells = (s64 *)(machine.group.lds + 16);
+	machine.dispatch.lds_bytes = 16 + sizeof(before);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+		wave()->v[4][lane] = 8 * lane;
+		cells[lane] = before[lane] = (s64)random_number();
+	}
+	run(words, 2);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+		s64 value = (s64)(v[6][lane] | (u64)v[7][lane] << 32);
+
+		assert_true(cells[lane] == max(value, before[lane]));
+	}
+}
+
+/* All waves are at the same place of the chip. */
+VECTOR_TEST(read_their_place_on_the_chip)
+{
+	static const u32 words[] = { 0xb889f804, /* s_getreg_b32 s9, hwreg(HW_REG_HW_ID) */
+				     0xbf830000 /* s_wakeup */ };
+
+	prepare(~0ull);
+	wave()->s[9] = 1;
+	run(words, 2);
+	assert_int_equal(wave()->s[9], 0);
 }
 
 /* Flat addresses reach LDS and private memory by apertures. */
