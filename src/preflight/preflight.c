@@ -239,7 +239,7 @@ static const struct rule {
 	     .shows_early = true),
 	RULE(DUMP_HAS_GEM_OBJECTS, PREFLIGHT_FILE,
 	     "has GEM objects that are no BOs of KFD in the dump (graphics, video, or memory of a process outside the dump), or that are not in a file of a compute VM, which cannot be saved yet",
-	     "have the process free them, or dump all processes that share them together, on Linux 6.18 or newer (HIP and HSA programs: without host memory by IPC, and without the virtual memory API)",
+	     "have the process free them, or dump all processes that share them together, on Linux 6.18 or newer (HIP and HSA programs: without host memory by IPC, without the virtual memory API, and with ROCr 7.2 without IPC: NCCL_P2P_DISABLE=1, with CRIU 4.0 or newer and --ghost-limit 64M)",
 	     false),
 	RULE(DUMP_MAPPING_WITHOUT_BO, PREFLIGHT_FILE, "maps no BO of KFD",
 	     "have the process unmap it, or dump on Linux 6.18 or newer if it is host memory that another process shares by IPC",
