@@ -11,11 +11,14 @@ options="ip_block_mask=0x1f fw_load_type=0 dpm=0 ras_enable=0 audio=0 lockup_tim
 [[ $(uname -r) != 7.[23][.-]* ]] || options+=" vm_update_mode=3"
 
 # Sets $gpus to the GPUs of a machine, by their places on the PCI bus, in the order in which the driver finds them. All
-# MI210s are nodes of one XGMI hive. one-small has 160 MiB of video memory. The MI300X is one partition, or one for each XCC.
+# MI210s are nodes of one XGMI hive. Those of two and two-other have links with a weight. one-small has 160 MiB of video
+# memory. The MI300X is one partition, or one for each XCC.
 gpus_of() { # MACHINE
 	case ${1%+other-major} in
 	one | one-small) gpus=(0) ;;
 	one-other) gpus=(8) ;;
+	two) gpus=(0 1) ;;
+	two-other) gpus=(5 2) ;;
 	eight) gpus=(0 1 2 3 4 5 6 7) ;;
 	eight-other) gpus=(3 5 1 7 2 8 6 4) ;;
 	mi300x | mi300x-cpx)
@@ -59,11 +62,26 @@ change_machine() { # NAME GPU...
 	for gpu in "${@:2}"; do
 		bind_gpu "${devices[gpu]-}"
 	done
+	[[ $1 != two* ]] || weigh_links
 	[[ $1 != *-cpx ]] || echo CPX > "/sys/bus/pci/devices/${devices[0]}/current_compute_partition"
 	[ -f /run/memory ] || tell_driver
 	tell_memory > /run/memory
 	echo "$1" > /run/gpus
 }
+
+# ROCr lets GPUs reach each other's memory only if the link between them has a weight. The driver makes it of the number of
+# hops, 15 for each, which it asks the PSP for. The emulated GPU has no PSP, so all weights are 0.
+weigh_links() {
+	local link copy=0
+
+	for link in "$kfd"/topology/nodes/*/io_links/*/properties; do
+		grep -qx 'type 11' "$link" || continue # XGMI
+		copy=$((copy + 1))
+		sed 's/^weight 0$/weight 15/' "$link" > /run/link-$copy
+		mount --bind /run/link-$copy "$link"
+	done
+}
+forget_links() { awk '$2 ~ "/io_links/" { print $2 }' /proc/mounts | xargs -r umount; }
 
 gpu_devices() { grep -lxE '0x740f|0x74a1' /sys/bus/pci/devices/*/device | sed 's,.*/\([^/]*\)/device,\1,'; }
 
@@ -130,6 +148,7 @@ unload_driver() {
 
 	! has_device || [[ $(uname -r) != 6.1.* ]] || skip "needs another machine, and Linux 6.1 cannot unload amdgpu without an SMU"
 	rm -f /run/gpus
+	forget_links
 	for module in amdgpu vgem uio; do
 		# The guard of a dump may live a moment longer than the job.
 		[ ! -d "/sys/module/$module" ] || until_true rmmod "$module" || fail "cannot unload $module"

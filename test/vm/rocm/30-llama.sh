@@ -179,6 +179,26 @@ find_context() {
 }
 flip() { printf "\\x$(printf %x "$1")" | dd of="$image" bs=1 seek="$at" conv=notrunc status=none; } # BYTE
 
+# The layers are on two GPUs, one each, and the context with them.
+scenario_rocm_llama_two() { # long
+	local before
+
+	machine two
+	write_whole f16
+	start_llama f16 text
+	stop_in_text
+	before=("$(dispatches 0)" "$(dispatches 1)")
+	restore img
+	ends text
+	[ "$(dispatches 0)" -gt "${before[0]}" ] && [ "$(dispatches 1)" -gt "${before[1]}" ] || fail "only one GPU computes"
+	same_text whole text
+}
+dispatches() { # GPU
+	ask_gpu "gpu $1 counters"
+	[[ $answer =~ dispatches=([0-9]+) ]]
+	echo "${BASH_REMATCH[1]}"
+}
+
 # A server is dumped between two requests, and gives the same answer to the same request.
 scenario_rocm_llama_server() { # long
 	local words=40
@@ -195,6 +215,31 @@ scenario_rocm_llama_server() { # long
 	no_violation
 	same_text first second
 }
+
+# In the middle of an answer to a client that stays connected. The client is not in the dump, and gets the rest of its answer.
+scenario_rocm_llama_server_connected() { # long
+	local words=60 reader connections="--tcp-established --network-lock nftables"
+
+	machine one
+	start_server
+	ask_server whole
+	http "POST /completion" "$(request ',"stream":true')" > answer.txt &
+	reader=$!
+	until_true has_pieces 10 || fail "no answer: $(head -c 300 answer.txt)"
+	dump img "$pid" $connections
+	gone "$pid"
+	nothing_left
+	! has_pieces $words || fail "the answer was complete before the dump"
+	restore img $connections
+	wait "$reader" || fail "the connection is lost: $(tail -c 300 answer.txt)"
+	no_violation
+	pieces | tr -d '\n' > answer
+	echo >> answer
+	same_text whole answer
+}
+# The server sends a word at a time.
+pieces() { grep -o '"content":"[^"]*"' answer.txt | sed 's/.*:"//; s/"$//'; }
+has_pieces() { [ "$(pieces | grep -c .)" -ge "$1" ]; } # COUNT
 
 start_server() {
 	/opt/vm/bin/make-model f16 model.gguf
@@ -215,10 +260,12 @@ http() {
 	exec {connection}>&-
 } 2> /dev/null
 
+request() { echo '{"prompt":"'"$prompt"'","n_predict":'"$words"',"temperature":0,"cache_prompt":false'"${1-}}"; } # [MORE]
+
 ask_server() { # TEXT
 	local answer
 
-	answer=$(http "POST /completion" '{"prompt":"'"$prompt"'","n_predict":'$words',"temperature":0,"cache_prompt":false}')
+	answer=$(http "POST /completion" "$(request)")
 	[[ $answer =~ \"content\":\"([^\"]*)\" ]] || fail "the server says: $answer"
 	echo "${BASH_REMATCH[1]}" > "$1"
 	[ "$(wc -w < "$1")" = $words ] || fail "an answer of $(wc -w < "$1") words: $(< "$1")"
