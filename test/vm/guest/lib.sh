@@ -345,7 +345,7 @@ nothing_of_criu_runs() { ! pgrep -x 'criu|amdgpu_guard' > /dev/null; }
 criu_ends() { until_true nothing_of_criu_runs || fail "left of CRIU: $(pgrep -a -x 'criu|amdgpu_guard')"; }
 
 # come_back [ARG...]: dump, death, restore, and the same state as before. $then_machine changes the
-# machine in between: its name, and the hidden GPUs if any.
+# machine in between: its name, and the hidden GPUs if any. $at_restore has arguments of the restore.
 come_back() {
 	local before dir=img$((++trips)) any_minor=${then_machine:-}
 
@@ -355,7 +355,7 @@ come_back() {
 	nothing_left
 	no_violation
 	[ -z "${then_machine:-}" ] || machine $then_machine
-	restore "$dir"
+	restore "$dir" ${at_restore:-}
 	same_state "$before"
 	runs
 	verify

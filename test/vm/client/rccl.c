@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Finds RCCL of the suite. */
+#include "rccl.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+static bool find(void *library, const char *name, void *ret_function)
+{
+	void *symbol = dlsym(library, name);
+
+	memcpy(ret_function, &symbol, sizeof(symbol));
+	return symbol != NULL;
+}
+
+const char *rccl_open(struct rccl *rccl)
+{
+	void *library = dlopen("librccl.so.1", RTLD_NOW);
+
+	if (!library)
+		return "librccl.so.1";
+#define RCCL_FIND(name, parameters)                    \
+	if (!find(library, "nccl" #name, &rccl->name)) \
+		return "nccl" #name;
+	RCCL_FUNCTIONS(RCCL_FIND)
+#undef RCCL_FIND
+	return NULL;
+}
