@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * make-model f16|q8_0 FILE: writes a language model for llama.cpp, with random weights that are
+ * make-model f16|f32|q8_0 FILE: writes a language model for llama.cpp, with random weights that are
  * always the same. It is a transformer of the architecture "llama" with two layers and a vocabulary
  * of 253 words. Its text makes no sense, but each word depends on all words before it.
  *
@@ -215,7 +215,7 @@ static void put_weights(const struct tensor *t)
 		else if (t->type == F16)
 			put_half(range * next_random());
 		else
-			put_f32(1);
+			put_f32(t->rows > 1 ? range * next_random() : 1);
 	}
 	pad();
 }
@@ -291,12 +291,22 @@ static void put_model(const struct tensor *list)
 		put_weights(t);
 }
 
+/* Returns -1 for a name that is none. */
+static int find_type(const char *name)
+{
+	if (!strcmp(name, "f16"))
+		return F16;
+	if (!strcmp(name, "f32"))
+		return F32;
+	return strcmp(name, "q8_0") ? -1 : Q8_0;
+}
+
 int main(int argc, char **argv)
 {
 	struct tensor list[LAYERS * 9 + 3 + 1] = { 0 };
 
-	if (argc != 3 || (strcmp(argv[1], "f16") && strcmp(argv[1], "q8_0"))) {
-		fprintf(stderr, "usage: make-model f16|q8_0 FILE\n");
+	if (argc != 3 || find_type(argv[1]) < 0) {
+		fprintf(stderr, "usage: make-model f16|f32|q8_0 FILE\n");
 		return 2;
 	}
 	out = fopen(argv[2], "wb");
@@ -304,7 +314,7 @@ int main(int argc, char **argv)
 		perror(argv[2]);
 		return 1;
 	}
-	list_tensors(list, strcmp(argv[1], "f16") ? Q8_0 : F16);
+	list_tensors(list, (enum type)find_type(argv[1]));
 	put_model(list);
 	if (fclose(out)) {
 		perror(argv[2]);
