@@ -7,6 +7,7 @@
 #SBATCH --requeue --signal=B:USR1@120 --open-mode=append
 all=$SLURM_SUBMIT_DIR/images-$SLURM_JOB_ID # each dump has a directory of its own: $all.0001 and so on
 exit_status=$SLURM_SUBMIT_DIR/status-$SLURM_JOB_ID
+output=$SLURM_SUBMIT_DIR/output-$SLURM_JOB_ID # of the program
 
 # Sets $images to the directory of the last complete dump, or to nothing, and $next to that of the next dump. A killed
 # dump has no such line in its log.
@@ -26,12 +27,16 @@ find_images() {
 # `criu restore` ends with 0 however the program ends. So a shell, which is dumped with the program, writes its status.
 begin() {
 	setsid sh -c '"$@"; status=$?; echo "$status" > "$0"; exit "$status"' "$exit_status" "$@" \
-		< /dev/null > "$SLURM_SUBMIT_DIR/output-$SLURM_JOB_ID" 2>&1 &
+		< /dev/null > "$output" 2>&1 &
 	child=$! pid=$!
 }
 
-# This CRIU is the parent of that shell, and ends with it.
+# CRIU wants the output as long as it was at the dump. A program that went on from these images has written more, and so has
+# its shell if it crashed. At the first restore from them the output has that size. This CRIU is the parent of that shell, and
+# ends with it.
 go_on() {
+	[ -s "$images/output-size" ] || stat -c %s "$output" > "$images/output-size"
+	truncate -s "$(cat "$images/output-size")" "$output"
 	pid=$(cat "$images/pid")
 	criu restore --unprivileged -D "$images" -o restore.log -v3 &
 	child=$!

@@ -3,8 +3,8 @@
 # The tests of docs/examples/slurm-job.sh, with programs that stand in for CRIU, Slurm and the job. test/tool/run reads
 # this file. The shell says on stderr which jobs were killed.
 
-# CRIU's stand-in keeps the command of the program and ends the program, and starts it again. Like CRIU, it ends with 0
-# however a restored program ends. A dump fails if there is a file "refuse". Each other command of a run adds a line to
+# CRIU's stand-in keeps the command of the program and ends the program, and starts it again, if its output is as long as it
+# was at the dump. Like CRIU, it ends with 0 however a restored program ends. A dump fails if there is a file "refuse". Each other command of a run adds a line to
 # "steps", and the one whose number is in "kill-at" kills the run instead.
 slurm_programs() {
 	local name
@@ -18,7 +18,8 @@ slurm_programs() {
 			before=$argument
 		done
 		if [ "$action" = restore ]; then
-			RESTORED=$(cat "$images/number") xargs -0 -a "$images/command" setsid -w
+			[ "$(stat -c %s output-7)" = "$(cat "$images/expected")" ] || { echo 'output-7 has bad size'; exit 1; }
+			RESTORED=$(cat "$images/number") xargs -0 -a "$images/command" setsid -w sh -c 'exec "$0" "$@" >> output-7 2>&1'
 			exit 0
 		fi
 		[ ! -e refuse ] || { echo 'Dumping FAILED.' > "$images/dump.log"; exit 1; }
@@ -27,6 +28,7 @@ slurm_programs() {
 		number=$(($(cat dumps 2> /dev/null) + 1))
 		echo $number > "$images/number" && echo $number > dumps
 		kill -KILL -- "-$pid"
+		stat -c %s output-7 > "$images/expected"
 		echo 'Dumping finished successfully' > "$images/dump.log"
 	EOF
 	cat > "$work/slurm/bin/step" <<-'EOF'
@@ -45,6 +47,7 @@ slurm_programs() {
 		#!/bin/bash
 		ps -o pgid= $$ > group
 		echo "${RESTORED:-begun}" >> starts
+		echo "prints, ${RESTORED:-begun}"
 		end=end-$(wc -l < starts)
 		until [ -e "$end" ]; do sleep 0.02; done
 		. "./$end"
