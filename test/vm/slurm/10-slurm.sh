@@ -72,9 +72,10 @@ in_state() { until_true job_is "$@" || fail "$(scontrol -o show job "$1")"; }
 
 has_program() { pid=$(pgrep -x gpu_client); }
 
-# Sets $pid to the program of the job, and $shown to its GPU.
+# Sets $pid to the program of the job, $session to the shell that has started it, and $shown to its GPU.
 program_of_job() {
 	until_true has_program || fail "no program: $(cat slurm-*.out)"
+	session=$(($(ps -o sid= -p "$pid")))
 	client="client $pid:"
 	wait_line client.log "$client ready"
 	sees_gpus 1
@@ -90,7 +91,7 @@ restored() { until_true has_restored "$1" || fail "not restored: $(cat slurm-*.o
 # which another job had before. This run is killed when its dump is complete and the older images are still there. The
 # next one begins with the dump, and its program crashes. Another one begins there again.
 scenario_slurm_requeue() {
-	local job other shown before any_minor=1
+	local job other session shown before any_minor=1
 
 	machine eight
 	as_user
@@ -104,14 +105,14 @@ scenario_slurm_requeue() {
 	until_true has_failed "$job" || fail "the dump was not refused: $(cat slurm-*.out)"
 	has_line "images-$job.0001/dump.log" 'Error (amdgpu_plugin): .*GEM'
 	criu_ends
-	runs
+	pid=$session runs
 	verify
 	job_is "$job" RUNNING
 	[ ! -e "images-$job.0002" ] || fail "a dump without a signal"
 	lines client.log
 	kill -USR2 "$pid"
 	wait_line client.log "$client dropped" "$lines"
-	before=$(state "$pid")
+	before=$(state "$session")
 	scontrol update PartitionName=main State=DOWN
 	signal_job "$job"
 	gone "$pid"
@@ -125,11 +126,11 @@ scenario_slurm_requeue() {
 	set -- "$shown"
 	program_of_job
 	[ "$shown" != "$1" ] || fail "the job has the GPU of its first run"
-	same_state "$before"
-	runs
+	pid=$session same_state "$before"
+	pid=$session runs
 	verify
 	cmp "/proc/$pid/cgroup" "/proc/$(pgrep -x criu)/cgroup" || fail "the program is in $(cat "/proc/$pid/cgroup")"
-	before=$(state "$pid")
+	before=$(state "$session")
 	$user touch kill-run
 	signal_job "$job"
 	gone "$pid"
@@ -138,7 +139,7 @@ scenario_slurm_requeue() {
 	start_again "$job"
 	restored "images-$job.0003"
 	program_of_job
-	same_state "$before"
+	pid=$session same_state "$before"
 	verify
 	kill -SEGV "$pid"
 	in_state "$job" FAILED
@@ -146,7 +147,7 @@ scenario_slurm_requeue() {
 	start_again "$job"
 	restored "images-$job.0003"
 	program_of_job
-	same_state "$before"
+	pid=$session same_state "$before"
 	verify
 	finish
 	in_state "$job" COMPLETED
