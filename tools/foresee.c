@@ -64,25 +64,29 @@ static const struct compute_rule {
 	enum dump_rule name;
 	unsigned int first, end;
 	bool (*concerns)(const struct topology_node *gpu);
+	/* Only queues with waves break it, and a dump waits for their end. */
+	bool waits;
 } compute_rules[] = {
 	/* RESTORE needs the area for waves in a BO (kfd_queue_acquire_buffers() in kfd_queue.c,
 	 * called by kfd_criu_restore_queue()). */
-	{ DUMP_QUEUE_REFUSED, RELEASE(6, 12, 111), RELEASE(6, 12, 118), may_lack_area },
-	{ DUMP_QUEUE_XCCS_REFUSED, RELEASE(7, 2, 0), RELEASE(7, 4, 0), has_xccs },
+	{ DUMP_QUEUE_REFUSED, RELEASE(6, 12, 111), RELEASE(6, 12, 118), may_lack_area, false },
+	/* RESTORE compares the size of the saved MQDs with that of one XCC, which waves rule out
+	 * (see kfd_queue_repair()). */
+	{ DUMP_QUEUE_XCCS_REFUSED, RELEASE(6, 18, 42), RELEASE(6, 19, 0), has_xccs, true },
 	/* CHECKPOINT saves the first XCC: checkpoint_mqd_v9_4_3() in kfd_mqd_manager_v9.c is newer.
 	 */
-	{ DUMP_QUEUE_XCCS, 1, RELEASE(6, 18, 0), has_xccs },
+	{ DUMP_QUEUE_XCCS, 1, RELEASE(6, 18, 0), has_xccs, false },
 	/* mqd_manager_init_v9() in kfd_mqd_manager_v9.c of 7.2.12 and 7.3.4 takes the size of the
 	 * control stack of another node. */
-	{ DUMP_QUEUE_STACK, RELEASE(7, 2, 0), RELEASE(7, 4, 0), is_gfx9 },
+	{ DUMP_QUEUE_STACK, RELEASE(7, 2, 0), RELEASE(7, 4, 0), is_gfx9, true },
 };
 
 static void warn_of(const struct options *options, const struct compute_rule *rule,
 		    const char *object)
 {
-	if (rule->name == DUMP_QUEUE_STACK && options->drain_s)
+	if (rule->waits && options->drain_s)
 		log_warn("%s: a dump waits until its kernels have ended, up to %" PRIu64
-			 " s (AMDGPU_DRAIN), because this kernel does not save running waves",
+			 " s (AMDGPU_DRAIN), because this kernel does not restore running waves",
 			 object, options->drain_s);
 	else
 		preflight_warn_of(rule->name, "%s", object);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The private data that the KFD driver returns from CHECKPOINT: records of the process, its
  * devices, its BOs and its objects, which are queues, events and SVM ranges (kfd_criu_*_priv_data
- * in the kernel's kfd_priv.h). The dump reads how much of each queue the driver has saved. The
- * restore adds records of devices if more GPUs are visible. Everything else is opaque and stays
- * unchanged.
+ * in the kernel's kfd_priv.h). The dump reads how much of each queue the driver has saved, and
+ * kfd_queue_repair() changes that where drivers take back less. The restore adds records of devices
+ * if more GPUs are visible. Everything else is opaque and stays unchanged.
  *
  * Drivers differ in the size of a BO record. The functions derive it: the objects must fill the
  * data to the last byte. They return -EINVAL if the layout of no known driver fits; such data is

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the saved hardware state of a queue says about its restore. In the private data the record
  * of a queue is followed by an MQD (memory queue descriptor) for each XCC, and then, on gfx9, by a
- * control stack for each XCC, which lists the waves that the GPU has saved. */
+ * control stack for each XCC, which lists the waves that the GPU has saved. kfd_queue_repair() may
+ * have changed it; the functions here read both. */
 #ifndef AMDGPU_PLUGIN_KERNEL_KFD_QUEUE_H
 #define AMDGPU_PLUGIN_KERNEL_KFD_QUEUE_H
 
@@ -33,18 +34,28 @@ bool kfd_queue_reads_beyond(const struct kfd_queue *queue);
 /* Whether the state is that of several XCCs, of which RESTORE would leave out all but one. */
 bool kfd_queue_exceeds_xccs(const struct kfd_queue *queue);
 
-/* The bytes of all control stacks of the saved XCCs, as the MQD and the GPU have them. 0: the queue
- * has none in the kernel. */
-uint64_t kfd_queue_stack_bytes(const struct kfd_queue *queue);
-/* Whether the state has less than that. */
-bool kfd_queue_lacks_stack(const struct kfd_queue *queue);
-/* Whether it has less, and the MQD of an XCC does not say that the queue has no waves: then what it
- * lacks lists waves. */
+/* Whether the queue has a control stack in the kernel, and the MQD of an XCC does not say that it
+ * has no waves. */
+bool kfd_queue_has_waves(const struct kfd_queue *queue);
+/* Whether it has, and the state lacks control stacks, which list the waves. */
 bool kfd_queue_loses_waves(const struct kfd_queue *queue);
-/* Copies the private data, and gives the queue control stacks of zeros instead of those that it
- * lacks, so that RESTORE makes room for what the MQD states. The caller frees the copy. -EINVAL:
- * the MQD states more than any GPU has. */
-int kfd_queue_add_stack(const struct kfd_queue *queue, uint8_t **ret_bytes, size_t *ret_size);
+
+/* Copies the private data with the state of the queue in the form that each driver of the GPU
+ * takes:
+ *
+ * - A queue of a copy engine has one MQD. On GPUs with several XCCs some drivers save more bytes
+ *   than they take back: they compare the size with that of one MQD (kfd_criu_restore_queue() in
+ *   kfd_process_queue_manager.c).
+ * - So they do with a compute queue of several XCCs, but then read an MQD for each XCC, one behind
+ *   the other (restore_mqd_v9_4_3() in kfd_mqd_manager_v9.c). If no XCC has waves, the record
+ *   states one MQD, and the control stacks of all XCCs. The other MQDs are in the first control
+ *   stack, which nothing reads. From KFD 1.18 on, also drivers that do not compare take it.
+ * - The control stacks are those that the MQDs state, so that the driver makes room for them. Those
+ *   that the state lacks are zeros.
+ *
+ * 1: the caller frees the copy; 0: the data has this form, or the queue has waves on several XCCs.
+ * -EINVAL: the MQD states more than any GPU has. */
+int kfd_queue_repair(const struct kfd_queue *queue, uint8_t **ret_bytes, size_t *ret_size);
 
 /* Whether the saved state has more control stack bytes than the GPU's properties allow. */
 bool kfd_queue_exceeds_stack(const struct kfd_queue *queue);

@@ -10,8 +10,8 @@
 
 #include "dump/dump.h"
 #include "kernel/kfd.h"
+#include "kernel/kfd_queue.h"
 
-struct kfd_priv_queue;
 struct proc_mapping;
 
 enum preflight_group {
@@ -61,6 +61,10 @@ int preflight_check_queues_early(const struct dumped_process *process,
 void preflight_warn_of_gpu(const struct dump_session *session, const struct topology_node *gpu);
 /* Whether BOs of the GPU cannot be copied. */
 bool preflight_lacks_copy_packets(const struct topology_node *gpu);
+/* Queue @saved of @priv, which is the data of @process. Its GPU is NULL if the process does not see
+ * it. */
+struct kfd_queue preflight_queue(const struct dumped_process *process, const struct kfd_priv *priv,
+				 const struct kfd_priv_queue *saved);
 /* Rules of BOs, queues and events. All BOs have their GPUs in the topology. */
 int preflight_check_state(const struct dumped_process *process);
 /* Rules of one mapping of the process. */

@@ -12,16 +12,29 @@
 #include "kernel/kfd_priv.h"
 #include "kernel/kfd_queue.h"
 #include "pause/pause.h"
-#include "preflight/bo_index.h"
+#include "preflight/preflight.h"
+#include "preflight/queue_probe.h"
 
 #define FIRST_STEP_S 0.01
 
-/* A queue with waves that the driver would lose. */
+/* A queue with waves that the driver would not restore. */
 struct busy_queue {
 	const struct dumped_process *process;
 	uint32_t id;
 	uint32_t gpu_id;
 };
+
+/* Some drivers save the waves of several XCCs and do not take them back. A rule refuses queues of
+ * which XCCs are missing, with which no driver is tried. */
+static bool is_busy(const struct dumped_process *process, const struct kfd_queue *queue)
+{
+	if (!queue->gpu || kfd_queue_lacks_xccs(queue))
+		return false;
+	if (kfd_queue_loses_waves(queue))
+		return true;
+	return queue->gpu->num_xcc > 1 && kfd_queue_has_waves(queue) &&
+	       queue_probe_can_ask(queue) && queue_probe_ask(process, queue) == -EOPNOTSUPP;
+}
 
 static bool find_busy(const struct dumped_process *process, const struct kfd_priv_queue *queues,
 		      size_t count, struct busy_queue *ret_busy)
@@ -29,12 +42,9 @@ static bool find_busy(const struct dumped_process *process, const struct kfd_pri
 	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct kfd_queue queue = { .priv = &priv,
-						 .saved = &queues[i],
-						 .gpu = bo_index_gpu_of(process,
-									queues[i].gpu_id) };
+		const struct kfd_queue queue = preflight_queue(process, &priv, &queues[i]);
 
-		if (!queue.gpu || !kfd_queue_loses_waves(&queue))
+		if (!is_busy(process, &queue))
 			continue;
 		ret_busy->id = queues[i].id;
 		ret_busy->gpu_id = queues[i].gpu_id;
@@ -89,10 +99,9 @@ int drain_is_due(const struct dump_session *session)
 	int ret = session->options->drain_s ? find_any(session, read_queues, &busy) : 0;
 
 	if (ret > 0)
-		log_info(
-			"%s: queue %u on GPU 0x%04x has waves that this kernel would lose; the queues"
-			" of the dump run on for up to %" PRIu64 " s, until they end",
-			busy.process->name, busy.id, busy.gpu_id, session->options->drain_s);
+		log_info("%s: queue %u on GPU 0x%04x has waves that this kernel would not restore;"
+			 " the queues of the dump run on for up to %" PRIu64 " s, until they end",
+			 busy.process->name, busy.id, busy.gpu_id, session->options->drain_s);
 	return ret;
 }
 

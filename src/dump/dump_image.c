@@ -26,6 +26,7 @@
 #include "kernel/render_node_gem.h"
 #include "preflight/bo_index.h"
 #include "preflight/gem_list.h"
+#include "preflight/preflight.h"
 
 int dump_image_find_minor(const struct dumped_process *process, uint32_t user_gpu_id,
 			  uint32_t *ret_minor)
@@ -315,30 +316,27 @@ static struct kfd_priv priv_of(const struct dumped_process *process, const CriuK
 	return priv;
 }
 
-/* A restore makes room for the control stack of the record, and the GPU uses that of the MQD. This
- * plugin repairs the record at a restore, too. CRIU's own does not. */
-static int give_stack(const struct dumped_process *process, const struct kfd_priv_queue *saved,
-		      CriuKfd *kfd)
+/* This plugin repairs the state of queues at a restore, too. CRIU's own does not. */
+static int repair_queue(const struct dumped_process *process, const struct kfd_priv_queue *saved,
+			CriuKfd *kfd)
 {
 	const struct kfd_priv priv = priv_of(process, kfd);
-	const struct kfd_queue queue = { .priv = &priv,
-					 .saved = saved,
-					 .gpu = bo_index_gpu_of(process, saved->gpu_id) };
+	const struct kfd_queue queue = preflight_queue(process, &priv, saved);
 	uint8_t *bytes = NULL;
 	int ret;
 
 	/* A restore refuses a queue whose waves are lost, and tells by the missing stack. */
-	if (!queue.gpu || !kfd_queue_lacks_stack(&queue) || kfd_queue_loses_waves(&queue))
+	if (!queue.gpu || kfd_queue_loses_waves(&queue))
 		return 0;
-	ret = kfd_queue_add_stack(&queue, &bytes, &kfd->priv_data.len);
-	if (ret < 0)
+	ret = kfd_queue_repair(&queue, &bytes, &kfd->priv_data.len);
+	if (ret <= 0)
 		return ret;
 	free(kfd->priv_data.data);
 	kfd->priv_data.data = bytes;
 	return 0;
 }
 
-static int give_stacks(const struct dumped_process *process, CriuKfd *kfd)
+static int repair_queues(const struct dumped_process *process, CriuKfd *kfd)
 {
 	const struct kfd_priv priv = priv_of(process, kfd);
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
@@ -348,9 +346,9 @@ static int give_stacks(const struct dumped_process *process, CriuKfd *kfd)
 	/* DUMP_UNKNOWN_LAYOUT, by force. */
 	if (ret == -EINVAL || ret == -ENOTUNIQ)
 		return 0;
-	/* From the last to the first: a control stack moves what is behind it. */
+	/* From the last to the first: a repair moves what is behind the queue. */
 	while (!ret && count-- > 0)
-		ret = give_stack(process, &queues[count], kfd);
+		ret = repair_queue(process, &queues[count], kfd);
 	return ret;
 }
 
@@ -363,7 +361,7 @@ static int save_priv_data(const struct dumped_process *process, CriuKfd *kfd)
 		return -ENOMEM;
 	kfd->priv_data.len = process->state.priv_data_size;
 	memcpy(kfd->priv_data.data, process->state.priv_data, kfd->priv_data.len);
-	ret = give_stacks(process, kfd);
+	ret = repair_queues(process, kfd);
 	if (!ret && needs_mark(kfd))
 		kfd_priv_mark(kfd->priv_data.data, kfd->priv_data.len);
 	return ret;

@@ -37,8 +37,10 @@
 
 #define GPU_PAGE 4096u
 
-/* Offset of ctl_stack_size in the queue's record (kfd_criu_queue_priv_data in kfd_priv.h). */
+/* Offsets of ctl_stack_size and mqd_size in the queue's record (kfd_criu_queue_priv_data in
+ * kfd_priv.h). */
 #define RECORD_STACK_SIZE 108u
+#define RECORD_MQD_SIZE   112u
 
 /* More than the control stacks of any GPU: 40 waves of 8 bytes for each of 256 CUs, for 64 XCCs. */
 #define MOST_STACK_BYTES (1u << 23)
@@ -48,17 +50,78 @@ static bool is_compute(const struct kfd_queue *queue)
 	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE;
 }
 
-/* Returns 0 if the MQD is too short. */
+/* Bytes of the MQDs and control stacks in the record, and where they begin in the data. */
+static uint64_t state_bytes(const struct kfd_priv_queue *saved)
+{
+	return (uint64_t)saved->mqd_size + saved->ctl_stack_size;
+}
+
+static uint64_t state_offset(const struct kfd_priv_queue *saved)
+{
+	return saved->offset + saved->size - state_bytes(saved);
+}
+
+/* @offset counts from the first MQD. Returns 0 if the record is too short. */
 static uint32_t mqd_word(const struct kfd_queue *queue, uint64_t offset)
 {
 	const struct kfd_priv_queue *saved = queue->saved;
-	uint64_t mqd = saved->offset + saved->size - saved->ctl_stack_size - saved->mqd_size;
 	uint32_t word;
 
-	if (offset + sizeof(word) > saved->mqd_size)
+	if (offset + sizeof(word) > state_bytes(saved))
 		return 0;
-	memcpy(&word, queue->priv->bytes + mqd + offset, sizeof(word));
+	memcpy(&word, queue->priv->bytes + state_offset(saved) + offset, sizeof(word));
 	return word;
+}
+
+/* Other generations have the control stack in the memory of the process (get_checkpoint_info() in
+ * the kernel's kfd_mqd_manager_*.c). */
+static bool has_stack(const struct kfd_queue *queue)
+{
+	uint32_t version = queue->gpu->gfx_target_version;
+
+	return is_compute(queue) && version >= TOPOLOGY_GFX9 && version < TOPOLOGY_GFX10;
+}
+
+/* The control stack grows down from its end, and the state of the waves grows up from there
+ * (init_mqd() and get_wave_state() in the kernel's kfd_mqd_manager_v9.c). */
+static bool has_no_waves(const struct kfd_queue *queue, uint64_t mqd)
+{
+	const uint32_t size = mqd_word(queue, mqd + MQD_STACK_SIZE);
+
+	return size && mqd_word(queue, mqd + MQD_STACK_OFFSET) == size &&
+	       mqd_word(queue, mqd + MQD_STATE_OFFSET) == size;
+}
+
+/* Whether no XCC has waves, and control stacks of the stated size give the MQDs of all XCCs room.
+ */
+static bool fits_one_mqd(const struct kfd_queue *queue)
+{
+	const uint32_t stack = mqd_word(queue, MQD_STACK_SIZE);
+
+	for (uint64_t xcc = 0; xcc < queue->gpu->num_xcc; xcc++) {
+		const uint64_t mqd = xcc * MQD_OF_ONE_XCC;
+
+		if (!has_no_waves(queue, mqd) || mqd_word(queue, mqd + MQD_STACK_SIZE) != stack)
+			return false;
+	}
+	return stack >= MQD_OF_ONE_XCC;
+}
+
+/* Whether the record has the form that kfd_queue_repair() gives queues of several XCCs. The record
+ * of a single XCC has one control stack. */
+static bool is_rearranged(const struct kfd_queue *queue)
+{
+	const struct kfd_priv_queue *saved = queue->saved;
+	const uint64_t stack = mqd_word(queue, MQD_STACK_SIZE);
+
+	return has_stack(queue) && queue->gpu->num_xcc > 1 && saved->mqd_size == MQD_OF_ONE_XCC &&
+	       saved->ctl_stack_size == stack * queue->gpu->num_xcc && fits_one_mqd(queue);
+}
+
+/* The number of XCCs whose MQDs the record has. */
+static uint32_t saved_xccs(const struct kfd_queue *queue)
+{
+	return is_rearranged(queue) ? queue->gpu->num_xcc : queue->saved->mqd_size / MQD_OF_ONE_XCC;
 }
 
 /* Without CWSR a pause waits until the waves end, or the driver resets the GPU. */
@@ -73,7 +136,7 @@ bool kfd_queue_driver_saves_waves(void)
 bool kfd_queue_lacks_xccs(const struct kfd_queue *queue)
 {
 	return is_compute(queue) && queue->gpu->num_xcc > 1 &&
-	       queue->saved->mqd_size < (uint64_t)MQD_OF_ONE_XCC * queue->gpu->num_xcc;
+	       saved_xccs(queue) < queue->gpu->num_xcc;
 }
 
 /* restore_mqd_v9_4_3() in kfd_mqd_manager_v9.c copies an MQD for each XCC of the GPU, whatever the
@@ -88,87 +151,111 @@ bool kfd_queue_reads_beyond(const struct kfd_queue *queue)
 bool kfd_queue_exceeds_xccs(const struct kfd_queue *queue)
 {
 	return is_compute(queue) && queue->gpu->num_xcc > 1 &&
-	       queue->kfd_minor <= KFD_MINOR_ONE_XCC && queue->saved->mqd_size > MQD_OF_ONE_XCC;
-}
-
-/* Other generations have the control stack in the memory of the process (get_checkpoint_info() in
- * the kernel's kfd_mqd_manager_*.c). */
-static bool has_stack(const struct kfd_queue *queue)
-{
-	uint32_t version = queue->gpu->gfx_target_version;
-
-	return is_compute(queue) && version >= TOPOLOGY_GFX9 && version < TOPOLOGY_GFX10;
+	       queue->kfd_minor <= KFD_MINOR_ONE_XCC && saved_xccs(queue) > 1;
 }
 
 /* The largest that an MQD states, as an image may differ from what a driver has saved. */
 static uint64_t stated_stack(const struct kfd_queue *queue)
 {
+	const uint32_t xccs = saved_xccs(queue);
 	uint32_t most = 0;
 
-	for (uint64_t mqd = 0; mqd < queue->saved->mqd_size; mqd += MQD_OF_ONE_XCC) {
-		uint32_t bytes = mqd_word(queue, mqd + MQD_STACK_SIZE);
+	for (uint64_t xcc = 0; xcc < xccs; xcc++) {
+		uint32_t bytes = mqd_word(queue, xcc * MQD_OF_ONE_XCC + MQD_STACK_SIZE);
 
 		most = bytes > most ? bytes : most;
 	}
 	return most;
 }
 
-uint64_t kfd_queue_stack_bytes(const struct kfd_queue *queue)
+static uint64_t stack_bytes(const struct kfd_queue *queue)
 {
 	uint64_t bytes = has_stack(queue) ? stated_stack(queue) : 0;
 
 	/* A queue without an area for its waves has none. */
 	if (!bytes && has_stack(queue) && queue->saved->cwsr_size)
 		bytes = queue->gpu->ctl_stack_size;
-	return bytes * (queue->saved->mqd_size / MQD_OF_ONE_XCC);
+	return bytes * saved_xccs(queue);
 }
 
-bool kfd_queue_lacks_stack(const struct kfd_queue *queue)
+static bool lacks_stack(const struct kfd_queue *queue)
 {
-	return queue->saved->ctl_stack_size < kfd_queue_stack_bytes(queue);
+	return queue->saved->ctl_stack_size < stack_bytes(queue);
 }
 
-/* The control stack grows down from its end, and the state of the waves grows up from there
- * (init_mqd() and get_wave_state() in the kernel's kfd_mqd_manager_v9.c). */
-static bool has_no_waves(const struct kfd_queue *queue, uint64_t mqd)
+bool kfd_queue_has_waves(const struct kfd_queue *queue)
 {
-	const uint32_t size = mqd_word(queue, mqd + MQD_STACK_SIZE);
+	const uint32_t xccs = saved_xccs(queue);
 
-	return size && mqd_word(queue, mqd + MQD_STACK_OFFSET) == size &&
-	       mqd_word(queue, mqd + MQD_STATE_OFFSET) == size;
-}
-
-bool kfd_queue_loses_waves(const struct kfd_queue *queue)
-{
-	if (!kfd_queue_lacks_stack(queue))
-		return false;
-	for (uint64_t mqd = 0; mqd < queue->saved->mqd_size; mqd += MQD_OF_ONE_XCC) {
-		if (!has_no_waves(queue, mqd))
+	for (uint64_t xcc = 0; has_stack(queue) && xcc < xccs; xcc++) {
+		if (!has_no_waves(queue, xcc * MQD_OF_ONE_XCC))
 			return true;
 	}
 	return false;
 }
 
-int kfd_queue_add_stack(const struct kfd_queue *queue, uint8_t **ret_bytes, size_t *ret_size)
+bool kfd_queue_loses_waves(const struct kfd_queue *queue)
+{
+	return lacks_stack(queue) && kfd_queue_has_waves(queue);
+}
+
+/* The state that a restore gives the driver: the first @copied bytes of what the record has, and
+ * then zeros. */
+struct form {
+	uint64_t copied;
+	uint64_t mqd_size;
+	uint64_t stack_size;
+};
+
+static bool needs_one_mqd(const struct kfd_queue *queue)
+{
+	return has_stack(queue) && queue->gpu->num_xcc > 1 &&
+	       queue->kfd_minor > KFD_MINOR_ONE_XCC &&
+	       queue->saved->mqd_size == (uint64_t)MQD_OF_ONE_XCC * queue->gpu->num_xcc &&
+	       fits_one_mqd(queue);
+}
+
+/* See kfd_queue_repair(). */
+static struct form find_form(const struct kfd_queue *queue)
 {
 	const struct kfd_priv_queue *saved = queue->saved;
-	const uint64_t stack_bytes = kfd_queue_stack_bytes(queue);
-	const uint64_t stack = saved->offset + saved->size - saved->ctl_stack_size;
-	const uint64_t end = saved->offset + saved->size;
-	const uint32_t stated = (uint32_t)stack_bytes;
-	uint8_t *bytes;
 
-	if (stack_bytes > MOST_STACK_BYTES)
+	if (!is_compute(queue) && queue->gpu->num_xcc > 1 && saved->mqd_size > SDMA_MQD)
+		return (struct form){ SDMA_MQD, SDMA_MQD, 0 };
+	if (needs_one_mqd(queue))
+		return (struct form){ saved->mqd_size, MQD_OF_ONE_XCC, stack_bytes(queue) };
+	if (lacks_stack(queue))
+		return (struct form){ saved->mqd_size, saved->mqd_size, stack_bytes(queue) };
+	return (struct form){ state_bytes(saved), saved->mqd_size, saved->ctl_stack_size };
+}
+
+static void set_size(uint8_t *at, uint64_t size)
+{
+	const uint32_t bytes = (uint32_t)size;
+
+	memcpy(at, &bytes, sizeof(bytes));
+}
+
+int kfd_queue_repair(const struct kfd_queue *queue, uint8_t **ret_bytes, size_t *ret_size)
+{
+	const struct kfd_priv_queue *saved = queue->saved;
+	const struct form form = find_form(queue);
+	const uint64_t state = state_offset(saved), bytes = form.mqd_size + form.stack_size;
+	const uint64_t end = saved->offset + saved->size, behind = queue->priv->size - end;
+
+	if (form.mqd_size == saved->mqd_size && form.stack_size == saved->ctl_stack_size)
+		return 0;
+	if (form.stack_size > MOST_STACK_BYTES)
 		return -EINVAL;
-	bytes = calloc(1, stack + stack_bytes + queue->priv->size - end);
-	if (!bytes)
+	*ret_bytes = calloc(1, state + bytes + behind);
+	if (!*ret_bytes)
 		return -ENOMEM;
-	memcpy(bytes, queue->priv->bytes, stack);
-	memcpy(bytes + saved->offset + RECORD_STACK_SIZE, &stated, sizeof(stated));
-	memcpy(bytes + stack + stack_bytes, queue->priv->bytes + end, queue->priv->size - end);
-	*ret_bytes = bytes;
-	*ret_size = stack + stack_bytes + queue->priv->size - end;
-	return 0;
+	memcpy(*ret_bytes, queue->priv->bytes, state + form.copied);
+	set_size(*ret_bytes + saved->offset + RECORD_MQD_SIZE, form.mqd_size);
+	set_size(*ret_bytes + saved->offset + RECORD_STACK_SIZE, form.stack_size);
+	memcpy(*ret_bytes + state + bytes, queue->priv->bytes + end, behind);
+	*ret_size = state + bytes + behind;
+	return 1;
 }
 
 bool kfd_queue_exceeds_stack(const struct kfd_queue *queue)
@@ -179,7 +266,7 @@ bool kfd_queue_exceeds_stack(const struct kfd_queue *queue)
 	if (!has_stack(queue) || !most)
 		return false;
 	most = (most + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE;
-	return queue->saved->ctl_stack_size > most * (queue->saved->mqd_size / MQD_OF_ONE_XCC);
+	return queue->saved->ctl_stack_size > most * saved_xccs(queue);
 }
 
 bool kfd_queue_gpu_may_overrun(const struct topology *topology, const struct topology_node *gpu,
@@ -209,12 +296,12 @@ bool kfd_queue_has_odd_size(const struct kfd_queue *queue)
 
 bool kfd_queue_has_kernel_rights(const struct kfd_queue *queue)
 {
+	const uint32_t xccs = saved_xccs(queue);
 	uint32_t bits = 0;
 
 	if (!is_compute(queue))
 		return mqd_word(queue, MQD_RB_CNTL) & KERNEL_RING;
-	for (uint64_t mqd = 0; mqd + MQD_OF_ONE_XCC <= queue->saved->mqd_size;
-	     mqd += MQD_OF_ONE_XCC)
-		bits |= mqd_word(queue, mqd + MQD_PQ_CONTROL);
+	for (uint64_t xcc = 0; xcc < xccs; xcc++)
+		bits |= mqd_word(queue, xcc * MQD_OF_ONE_XCC + MQD_PQ_CONTROL);
 	return bits & KERNEL_QUEUE;
 }

@@ -178,7 +178,7 @@ static const struct rule {
 	     .needs_no_record = true, .shows_early = true),
 	RULE(DUMP_QUEUE_XCCS, PREFLIGHT_QUEUE,
 	     "runs on several XCCs, and this kernel has not saved all of them: the queue would hang after a restore",
-	     "use a kernel that saves and restores all XCCs (Linux 6.18 before 6.18.42), or with this kernel a partition mode with one XCC for each GPU (CPX)",
+	     "use a kernel that saves and restores all XCCs (Linux 6.18; 7.2 and 7.3 without running waves), or with this kernel a partition mode with one XCC for each GPU (CPX)",
 	     true, .queue_breaks = kfd_queue_lacks_xccs, .shows_early = true),
 	RULE(DUMP_QUEUE_WITHOUT_AREA, PREFLIGHT_QUEUE,
 	     "has no area for its waves, so running waves would be lost",
@@ -201,8 +201,8 @@ static const struct rule {
 	     "use another kernel, or start the job with HSA_USE_SVM=0 (likely to help on gfx9)",
 	     true),
 	RULE(DUMP_QUEUE_XCCS_REFUSED, PREFLIGHT_QUEUE,
-	     "cannot be rebuilt by this kernel on a GPU with several XCCs, so the job would be lost (Linux 6.18 from 6.18.42 on, 7.2 and 7.3, AMD's out-of-tree driver 7.1)",
-	     "use a kernel that saves and restores all XCCs (Linux 6.18 before 6.18.42), or Linux 6.12 in mode CPX",
+	     "cannot be rebuilt by this kernel on a GPU with several XCCs, so the job would be lost (Linux 6.18 from 6.18.42 on, queues with running waves)",
+	     "dump when its kernels end sooner than the option drain (AMDGPU_DRAIN) waits, or use a kernel that restores the waves of all XCCs (Linux 6.18 before 6.18.42), or Linux 6.12 in mode CPX",
 	     true),
 
 	RULE(DUMP_BO_KIND, PREFLIGHT_BO, "has an unknown kind", "a newer plugin may know it", false,
@@ -332,6 +332,19 @@ static const char *count_more(size_t count, char text[static 40])
 	return text;
 }
 
+struct kfd_queue preflight_queue(const struct dumped_process *process, const struct kfd_priv *priv,
+				 const struct kfd_priv_queue *saved)
+{
+	const struct topology_node *gpu = bo_index_gpu_of(process, saved->gpu_id);
+
+	return (struct kfd_queue){ .priv = priv,
+				   .saved = saved,
+				   .gpu = gpu,
+				   .topology = &process->session->topology,
+				   .kfd_minor = process->session->kfd_minor,
+				   .saved_gpu = gpu };
+}
+
 static int check_queue_gpus(const struct dumped_process *process,
 			    const struct kfd_priv_queue *queues, size_t num_queues)
 {
@@ -355,13 +368,7 @@ static int check_queue_rule(const struct dumped_process *process,
 	char more[40], name[128];
 
 	for (size_t i = 0; i < num_queues; i++) {
-		const struct topology_node *gpu = bo_index_gpu_of(process, queues[i].gpu_id);
-		const struct kfd_queue queue = { .priv = &priv,
-						 .saved = &queues[i],
-						 .gpu = gpu,
-						 .topology = &process->session->topology,
-						 .kfd_minor = process->session->kfd_minor,
-						 .saved_gpu = gpu };
+		const struct kfd_queue queue = preflight_queue(process, &priv, &queues[i]);
 
 		if (rule->queue_breaks(&queue) && !broken++)
 			first = &queues[i];
@@ -440,28 +447,28 @@ static int check_events(const struct dumped_process *process)
 static int check_rebuild(const struct dumped_process *process, const struct kfd_priv_queue *queues,
 			 size_t num_queues)
 {
+	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	bool has_warned = false;
 
 	for (size_t i = 0; i < num_queues; i++) {
-		const struct kfd_priv_queue *queue = &queues[i];
-		const struct topology_node *gpu = bo_index_gpu_of(process, queue->gpu_id);
+		const struct kfd_priv_queue *saved = &queues[i];
+		const struct kfd_queue queue = preflight_queue(process, &priv, saved);
 		int ret;
 
-		if (!queue_probe_can_ask(&process->state, &process->session->topology,
-					 process->session->kfd_minor, queue))
+		if (!queue_probe_can_ask(&queue))
 			continue;
-		ret = queue_probe_ask(&process->state, &process->session->topology, queue,
-				      &process->session->queue_answers);
+		ret = queue_probe_ask(process, &queue);
 		if (ret == -EOPNOTSUPP)
-			return preflight_refuse(
-				process->session,
-				gpu->num_xcc > 1 ? DUMP_QUEUE_XCCS_REFUSED : DUMP_QUEUE_REFUSED,
-				"%s: queue %u of type %u on GPU 0x%04x", process->name, queue->id,
-				queue->type, queue->gpu_id);
+			return preflight_refuse(process->session,
+						queue.gpu->num_xcc > 1 ? DUMP_QUEUE_XCCS_REFUSED
+								       : DUMP_QUEUE_REFUSED,
+						"%s: queue %u of type %u on GPU 0x%04x",
+						process->name, saved->id, saved->type,
+						saved->gpu_id);
 		if (ret < 0 && !has_warned)
 			log_warn("%s: cannot try whether this kernel can rebuild queue %u on"
 				 " GPU 0x%04x: %s; try a restore before you rely on the dump",
-				 process->name, queue->id, queue->gpu_id, strerror(-ret));
+				 process->name, saved->id, saved->gpu_id, strerror(-ret));
 		has_warned |= ret < 0;
 	}
 	return 0;

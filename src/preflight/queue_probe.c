@@ -8,9 +8,7 @@
 #include <sys/mman.h>
 
 #include "amdgpu_plugin_util.h"
-#include "kernel/kfd_queue.h"
 #include "kernel/render_node.h"
-#include "preflight/bo_index.h"
 
 #define PAGE 4096u
 
@@ -30,12 +28,19 @@ struct queue_answer {
 	bool has_area_in_bo;
 	uint32_t gfx_target_version;
 	uint32_t num_xcc;
+	/* On several XCCs, where it decides on the form of the state (kfd_queue_repair()). */
+	bool has_waves;
 	int ret;
 };
 
 /* A process that RESTORE is to build. */
 struct probe {
 	struct kfd_state state;
+	/* The data of the saved process with the state of the queue as a restore gives it, and that
+	 * queue. */
+	struct kfd_priv priv;
+	struct kfd_priv_queue queue;
+	uint8_t *repaired;
 	/* By index of the devices. */
 	uint32_t *minors;
 	struct kfd_priv_bo bos[BOS_MAX];
@@ -48,6 +53,7 @@ static void probe_done(struct probe *probe)
 {
 	kfd_state_done(&probe->state);
 	free(probe->minors);
+	free(probe->repaired);
 	if (probe->memory)
 		(void)munmap(probe->memory, probe->memory_size);
 }
@@ -70,16 +76,15 @@ static bool has_area_in_bo(const struct kfd_state *state, const struct kfd_priv_
 }
 
 /* SDMA queues on a GPU with one XCC are all alike. */
-bool queue_probe_can_ask(const struct kfd_state *state, const struct topology *topology,
-			 uint32_t kfd_minor, const struct kfd_priv_queue *queue)
+bool queue_probe_can_ask(const struct kfd_queue *queue)
 {
-	const struct topology_node *gpu = bo_index_find_gpu(state, topology, queue->gpu_id);
+	const struct topology_node *gpu = queue->gpu;
 
 	if (!gpu || gpu->gfx_target_version >= TOPOLOGY_GFX11)
 		return false;
-	if (queue->type != KFD_PRIV_QUEUE_COMPUTE)
+	if (queue->saved->type != KFD_PRIV_QUEUE_COMPUTE)
 		return gpu->num_xcc > 1;
-	return !kfd_queue_gpu_may_overrun(topology, gpu, kfd_minor);
+	return !kfd_queue_gpu_may_overrun(queue->topology, gpu, queue->kfd_minor);
 }
 
 static bool knows_id(const struct kfd_state *state, uint32_t id)
@@ -214,15 +219,35 @@ static int alloc_probe(struct probe *probe, const struct topology *topology)
 	return state->devices && state->bos && probe->minors ? 0 : -ENOMEM;
 }
 
-static int prepare(struct probe *probe, const struct kfd_state *saved,
-		   const struct topology *topology, const struct kfd_priv_queue *queue)
+/* By force a queue is restored without its waves, as the driver has saved it. */
+static int repair_queue(struct probe *probe, const struct kfd_queue *queue)
 {
+	size_t size = 0;
+	int ret =
+		kfd_queue_loses_waves(queue) ? 0 : kfd_queue_repair(queue, &probe->repaired, &size);
+
+	probe->priv = *queue->priv;
+	probe->queue = *queue->saved;
+	if (ret <= 0)
+		return ret;
+	probe->priv.bytes = probe->repaired;
+	probe->priv.size = size;
+	probe->queue.size += size - queue->priv->size;
+	return 0;
+}
+
+static int prepare(struct probe *probe, const struct dumped_process *process,
+		   const struct kfd_queue *queue)
+{
+	const struct topology *topology = &process->session->topology;
 	int ret = alloc_probe(probe, topology);
 
+	if (!ret)
+		ret = repair_queue(probe, queue);
 	if (ret < 0)
 		return ret;
-	add_devices(probe, saved, topology);
-	return add_bos(probe, saved, queue);
+	add_devices(probe, &process->state, topology);
+	return add_bos(probe, &process->state, queue->saved);
 }
 
 /* In the child. The end of the child closes all that is opened here. */
@@ -240,58 +265,54 @@ static int restore_in_child(void *argument)
 	return kfd_try_restore(&probe->state);
 }
 
-/* @queue: NULL: without. *@ret_answer: what RESTORE said, or what kept the child from asking. */
-static int run_probe(struct probe *probe, const struct kfd_state *saved,
-		     const struct kfd_priv_queue *queue, int *ret_answer)
+/* *@ret_answer: what RESTORE said, or what kept the child from asking. */
+static int run_probe(struct probe *probe, bool with_queue, int *ret_answer)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(saved);
 	const struct kfd_priv_parts parts = { probe->state.num_devices, probe->bos,
-					      probe->state.num_bos, queue };
+					      probe->state.num_bos,
+					      with_queue ? &probe->queue : NULL };
 	size_t size;
 	int ret;
 
 	free(probe->state.priv_data);
 	probe->state.priv_data = NULL;
-	ret = kfd_priv_build(&priv, &parts, &probe->state.priv_data, &size);
+	ret = kfd_priv_build(&probe->priv, &parts, &probe->state.priv_data, &size);
 	if (ret < 0)
 		return ret;
 	probe->state.priv_data_size = size;
-	probe->state.num_objects = queue ? 1 : 0;
+	probe->state.num_objects = with_queue;
 	return child_run(restore_in_child, probe, TIMEOUT_S + probe->state.num_devices, ret_answer);
 }
 
 /* EINVAL has many causes. Only if the same process without the queue can be restored, the cause is
  * the queue. */
-static int ask(const struct kfd_state *saved, const struct topology *topology,
-	       const struct kfd_priv_queue *queue)
+static int ask(const struct dumped_process *process, const struct kfd_queue *queue)
 {
 	_cleanup_(probe_done) struct probe probe = { 0 };
 	int ret, answer = 0;
 
-	ret = prepare(&probe, saved, topology, queue);
+	ret = prepare(&probe, process, queue);
 	if (!ret)
-		ret = run_probe(&probe, saved, queue, &answer);
+		ret = run_probe(&probe, true, &answer);
 	/* The original has the engine. The kernel has compared the sizes before it looked. */
-	if (!ret && answer == -EBUSY && queue->type != KFD_PRIV_QUEUE_COMPUTE)
+	if (!ret && answer == -EBUSY && queue->saved->type != KFD_PRIV_QUEUE_COMPUTE)
 		return 0;
 	if (ret < 0 || answer != -EINVAL)
 		return ret < 0 ? ret : answer;
-	ret = run_probe(&probe, saved, NULL, &answer);
+	ret = run_probe(&probe, false, &answer);
 	if (ret < 0 || answer < 0)
 		return ret < 0 ? ret : answer;
 	return -EOPNOTSUPP;
 }
 
-static struct queue_answer kind_of(const struct kfd_state *state, const struct topology *topology,
-				   const struct kfd_priv_queue *queue)
+static struct queue_answer kind_of(const struct kfd_state *state, const struct kfd_queue *queue)
 {
-	const struct topology_node *gpu = bo_index_find_gpu(state, topology, queue->gpu_id);
-
 	return (struct queue_answer){
-		.type = queue->type,
-		.has_area_in_bo = has_area_in_bo(state, queue),
-		.gfx_target_version = gpu->gfx_target_version,
-		.num_xcc = gpu->num_xcc,
+		.type = queue->saved->type,
+		.has_area_in_bo = has_area_in_bo(state, queue->saved),
+		.gfx_target_version = queue->gpu->gfx_target_version,
+		.num_xcc = queue->gpu->num_xcc,
+		.has_waves = queue->gpu->num_xcc > 1 && kfd_queue_has_waves(queue),
 	};
 }
 
@@ -299,20 +320,20 @@ static bool is_of_kind(const struct queue_answer *answer, const struct queue_ans
 {
 	return answer->type == kind->type && answer->has_area_in_bo == kind->has_area_in_bo &&
 	       answer->gfx_target_version == kind->gfx_target_version &&
-	       answer->num_xcc == kind->num_xcc;
+	       answer->num_xcc == kind->num_xcc && answer->has_waves == kind->has_waves;
 }
 
-int queue_probe_ask(const struct kfd_state *state, const struct topology *topology,
-		    const struct kfd_priv_queue *queue, struct queue_answers *answers)
+int queue_probe_ask(const struct dumped_process *process, const struct kfd_queue *queue)
 {
-	struct queue_answer answer = kind_of(state, topology, queue);
+	struct queue_answers *answers = &process->session->queue_answers;
+	struct queue_answer answer = kind_of(&process->state, queue);
 	int ret;
 
 	for (size_t i = 0; i < answers->count; i++) {
 		if (is_of_kind(&answers->list[i], &answer))
 			return answers->list[i].ret;
 	}
-	answer.ret = ask(state, topology, queue);
+	answer.ret = ask(process, queue);
 	ret = array_append(&answers->list, &answers->count, sizeof(answer), &answer);
 	return ret < 0 ? ret : answer.ret;
 }

@@ -5,28 +5,24 @@
 #define AMDGPU_PLUGIN_PREFLIGHT_QUEUE_PROBE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-#include "amdgpu_plugin_topology.h"
 #include "dump/dump.h"
-#include "kernel/kfd.h"
-#include "kernel/kfd_priv.h"
+#include "kernel/kfd_queue.h"
 
-/* Whether the plugin can try @queue, whose GPU is in @topology. It does not try queues of gfx11 or
- * newer, with which some kernels crash, nor those on partitions of which kfd_queue.h warns. Of SDMA
- * queues it tries those on a GPU with several XCCs, whose saved state Linux 7.2 does not accept. */
-bool queue_probe_can_ask(const struct kfd_state *state, const struct topology *topology,
-			 uint32_t kfd_minor, const struct kfd_priv_queue *queue);
+/* Whether the plugin can try @queue. It does not try queues of gfx11 or newer, with which some
+ * kernels crash, nor those on partitions of which kfd_queue.h warns. Of SDMA queues it tries those
+ * on a GPU with several XCCs, whose saved state Linux 7.2 does not accept. */
+bool queue_probe_can_ask(const struct kfd_queue *queue);
 
-/* Restores a copy of @queue of the saved process @state in a child process, which then ends. Its
- * other contents are empty: one BO takes the place of each buffer of the queue, at the same
- * address. The queue never runs, because only RESUME starts queues.
+/* Restores a copy of @queue of the saved process @process in a child process, which then ends. Its
+ * state is as a restore gives it to the driver (kfd_queue_repair()). Its other contents are empty:
+ * one BO takes the place of each buffer of the queue, at the same address. The queue never runs,
+ * because only RESUME starts queues.
  *
- * The plugin asks once a dump for each kind of queue, and repeats the answer in @answers for the
- * others: the type, whether the area for waves is in a BO, and the GPU's generation and number of
- * XCCs. Takes milliseconds. 0: the kernel can rebuild the queue; -EOPNOTSUPP: it refuses it;
- * other errors: the plugin cannot ask. */
-int queue_probe_ask(const struct kfd_state *state, const struct topology *topology,
-		    const struct kfd_priv_queue *queue, struct queue_answers *answers);
+ * The plugin asks once a dump for each kind of queue, and repeats the answer for the others: the
+ * type, whether the area for waves is in a BO, the GPU's generation and number of XCCs, and on
+ * several XCCs whether the queue has waves. Takes milliseconds. 0: the kernel can rebuild the
+ * queue; -EOPNOTSUPP: it refuses it; other errors: the plugin cannot ask. */
+int queue_probe_ask(const struct dumped_process *process, const struct kfd_queue *queue);
 
 #endif

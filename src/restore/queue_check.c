@@ -79,15 +79,15 @@ static const struct rule {
 	{ kfd_queue_reads_beyond,
 	  "was saved with fewer XCCs than this GPU has, and this kernel would read the others from"
 	  " foreign memory of its own; dump the job again under a kernel that saves all XCCs (Linux 6.18"
-	  " before 6.18.42)",
+	  " or newer)",
 	  false, true },
 	{ kfd_queue_exceeds_xccs,
 	  "was saved with all XCCs, and this kernel restores one XCC, so it would hang; restore under"
-	  " a kernel that restores all XCCs (Linux 6.18 before 6.18.42)",
+	  " a kernel that restores all XCCs (Linux 6.18 or newer)",
 	  false, true },
 	{ kfd_queue_lacks_xccs,
 	  "was saved with fewer XCCs than this GPU has, so it would hang; dump the job again under"
-	  " a kernel that saves all XCCs (Linux 6.18 before 6.18.42)",
+	  " a kernel that saves all XCCs (Linux 6.18 or newer)",
 	  true, false },
 	{ kfd_queue_may_overrun,
 	  "would be on a partition of a GPU, where the kernel may write over its own memory (Linux"
@@ -120,17 +120,21 @@ static int refuse(const struct check *check, const struct kfd_queue *queue, cons
 			 rule->can_be_forced ? "; AMDGPU_FORCE=1 restores it anyway" : "");
 }
 
-/* RESTORE makes room for the control stack of the record, and the GPU uses that of the MQD. */
-static int give_stack(struct check *check, const struct kfd_queue *queue)
+/* Images of other programs have what the driver of the dump has saved. */
+static int repair(struct check *check, const struct kfd_queue *queue)
 {
 	ProtobufCBinaryData *data = &check->task->kfd->priv_data;
 	uint8_t *bytes = NULL;
 	size_t size = 0;
-	int ret = kfd_queue_add_stack(queue, &bytes, &size);
+	int ret = kfd_queue_repair(queue, &bytes, &size);
 
 	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot give queue %u a control stack",
+		return log_error(ret,
+				 "kfd %d: cannot give the state of queue %u the form that the"
+				 " driver takes",
 				 check->task->kfd_id, queue->saved->id);
+	if (!ret)
+		return 0;
 	free(data->data);
 	data->data = bytes;
 	data->len = size;
@@ -159,7 +163,7 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 		if (rules[i].is_broken(&queue))
 			ret = refuse(check, &queue, &rules[i]);
 	}
-	return !ret && kfd_queue_lacks_stack(&queue) ? give_stack(check, &queue) : ret;
+	return ret < 0 ? ret : repair(check, &queue);
 }
 
 /* The driver may read queues where the plugin cannot, and would copy their hardware state. */
@@ -199,7 +203,7 @@ int queue_check_task(struct restored_task *task, uint32_t kfd_minor, bool force)
 		return refuse_layout(&check);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its queues", task->kfd_id);
-	/* From the last to the first: a control stack moves what is behind it. */
+	/* From the last to the first: a repair moves what is behind the queue. */
 	for (size_t i = num_queues; !ret && i-- > 0;)
 		ret = check_queue(&check, &queues[i]);
 	return ret;

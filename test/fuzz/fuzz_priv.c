@@ -24,6 +24,26 @@ static void check_copy(const struct kfd_priv *priv, uint32_t num_more)
 	free(copy);
 }
 
+/* Its record has the sizes of what follows, and needs no repair. */
+static void check_repaired(const struct kfd_queue *queue, const uint8_t *bytes, size_t size)
+{
+	struct kfd_priv priv = *queue->priv;
+	struct kfd_priv_queue saved = *queue->saved;
+	struct kfd_queue repaired = *queue;
+	uint8_t *more;
+
+	priv.bytes = bytes;
+	priv.size = size;
+	memcpy(&saved.ctl_stack_size, bytes + saved.offset + 108, sizeof(saved.ctl_stack_size));
+	memcpy(&saved.mqd_size, bytes + saved.offset + 112, sizeof(saved.mqd_size));
+	saved.size = saved.size - queue->saved->mqd_size - queue->saved->ctl_stack_size +
+		     saved.mqd_size + saved.ctl_stack_size;
+	promise(size == queue->priv->size - queue->saved->size + saved.size);
+	repaired.priv = &priv;
+	repaired.saved = &saved;
+	promise(!kfd_queue_repair(&repaired, &more, &size));
+}
+
 /* As if the driver of an MI300 had saved the queue. */
 static void check_queue(const struct kfd_priv *priv, const struct kfd_priv_queue *saved)
 {
@@ -31,16 +51,20 @@ static void check_queue(const struct kfd_priv *priv, const struct kfd_priv_queue
 					   .gfx_target_version = TOPOLOGY_GFX940,
 					   .num_xcc = 8,
 					   .ctl_stack_size = 12288 };
-	const struct kfd_queue queue = { .priv = priv, .saved = saved, .gpu = &gpu };
+	const struct kfd_queue queue = {
+		.priv = priv, .saved = saved, .gpu = &gpu, .kfd_minor = 18
+	};
 	uint8_t *bytes;
 	size_t size;
 
 	promise(saved->offset <= priv->size && saved->size <= priv->size - saved->offset);
 	(void)kfd_queue_has_kernel_rights(&queue);
 	(void)kfd_queue_exceeds_stack(&queue);
-	if (!kfd_queue_lacks_stack(&queue) || kfd_queue_add_stack(&queue, &bytes, &size) < 0)
+	(void)kfd_queue_lacks_xccs(&queue);
+	(void)kfd_queue_loses_waves(&queue);
+	if (kfd_queue_repair(&queue, &bytes, &size) <= 0)
 		return;
-	promise(size == priv->size - saved->ctl_stack_size + kfd_queue_stack_bytes(&queue));
+	check_repaired(&queue, bytes, size);
 	free(bytes);
 }
 

@@ -126,8 +126,11 @@ checks_kernels() {
 	for release in 6.1.0-40-amd64 6.17.13; do
 		RELEASE=$release checked "$work/xccs" "XCCs with Linux $release" 0 "a compute queue may be refused: it runs on several XCCs, .*; use .*Linux 6.18" -q -L build
 	done
-	RELEASE=7.2.12 checked "$work/xccs" "XCCs with Linux 7.2" 0 "a compute queue may be refused: it cannot be rebuilt by this kernel on a GPU with several XCCs, .*; use .*Linux 6.18 before 6.18.42" -q -L build
-	for release in 6.18-amd64 7.1.0; do
+	for release in 6.18.42 7.2.12; do
+		RELEASE=$release checked "$work/xccs" "XCCs with Linux $release" 0 "a compute queue: a dump waits until its kernels have ended, .* this kernel does not restore running waves" -q -L build
+	done
+	AMDGPU_DRAIN=0 RELEASE=6.18.42 checked "$work/xccs" "XCCs with Linux 6.18.42, no time for kernels" 0 "a compute queue may be refused: it cannot be rebuilt by this kernel on a GPU with several XCCs, .*; dump when .* use .*Linux 6.18 before 6.18.42" -q -L build
+	for release in 6.18-amd64 6.18.41 7.1.0; do
 		RELEASE=$release checked "$work/xccs" "XCCs with Linux $release" 0 "" -q -L build
 	done
 	AMDGPU_SIM_KNOBS="kernel=6.12" checked one "memory that a kernel does not list" 0 "a BO may be refused: it is mapped by its render node .*; use Linux 6.18" -q -L build

@@ -52,14 +52,20 @@ static bool is_for(const struct fake_process *process)
 	return traced;
 }
 
-/* Each MQD states its part of the control stacks (cp_hqd_cntl_stack_size in v9_structs.h). */
+/* Each MQD states its part of the control stacks (cp_hqd_cntl_stack_size in v9_structs.h), and says
+ * by cp_hqd_cntl_stack_offset and cp_hqd_wg_state_offset whether they are in use. */
 static void fill_mqds(const struct fake_queue *queue, uint8_t *at)
 {
 	uint32_t bytes = kernel.mqd_stack ? kernel.mqd_stack : CTL_STACK;
 
 	bytes /= queue->mqd_size / 2048 ? queue->mqd_size / 2048 : 1;
-	for (uint32_t mqd = 0; mqd + 2048 <= queue->mqd_size; mqd += 2048)
+	for (uint32_t mqd = 0; mqd + 2048 <= queue->mqd_size; mqd += 2048) {
 		memcpy(at + mqd + 700, &bytes, sizeof(bytes));
+		if (!kernel.at_rest)
+			continue;
+		memcpy(at + mqd + 696, &bytes, sizeof(bytes));
+		memcpy(at + mqd + 704, &bytes, sizeof(bytes));
+	}
 }
 
 /* Private data is process, devices, BOs, queues, events. Its own GPU maps each BO. Bytes that only

@@ -52,6 +52,8 @@ extern struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	struct fake_process processes[PROCESSES];
 	/* What the MQDs of a queue state as control stacks; 0: what the record has. */
 	uint32_t mqd_stack;
+	/* The MQDs say that the queue has no waves. */
+	bool at_rest;
 	/* The pids of the initial pid namespace are others. */
 	bool in_pid_namespace;
 	/* The kernel was built without SVM. */

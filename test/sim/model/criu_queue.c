@@ -59,11 +59,12 @@ static bool has_waves(const struct sim_queue *queue)
 
 /* As init_mqd() and update_mqd() in kfd_mqd_manager_v9.c set them: RPTR_BLOCK_SIZE and
  * UNORD_DISPATCH of the first. */
-static void fill_registers(const struct sim_queue *queue, u8 *at)
+static void fill_registers(const struct sim_queue *queue, const struct sim_mqd *mqd, u8 *at)
 {
 	u32 xcc;
 
 	for (xcc = 0; xcc < sim_queue_saved_xccs(queue->pdd->gpu); xcc++) {
+		memcpy(at, mqd, sizeof(*mqd));
 		set_word(at + SIM_MQD_CONTROL, 5u << 8 | 1u << 28);
 		set_word(at + SIM_MQD_CTL_STACK, queue->mqd_ctl_stack_size);
 		set_word(at + SIM_MQD_STACK_TOP, queue->mqd_ctl_stack_size);
@@ -86,7 +87,7 @@ static void fill_mqd(const struct sim_queue *queue, void *at)
 
 	memcpy(at, &mqd, sizeof(mqd));
 	if (queue->type == SIM_QUEUE_COMPUTE)
-		fill_registers(queue, at);
+		fill_registers(queue, &mqd, at);
 }
 
 static void fill_queue(const struct sim_queue *queue, struct sim_priv_queue *record)

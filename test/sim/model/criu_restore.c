@@ -277,28 +277,61 @@ static int check_generation(const struct sim_gpu *gpu)
 	return -EINVAL;
 }
 
-/* Without a comparison of sizes, restore_mqd() and restore_mqd_v9_4_3() in kfd_mqd_manager_v9.c
- * read the MQDs of their XCCs, and take what follows @record->mqd_size for the control stack. A
- * copy engine has one MQD, whatever the size. */
+/* restore_mqd_v9_4_3() in kfd_mqd_manager_v9.c reads an MQD for each XCC, one behind the other,
+ * also where the size is compared with that of one, and takes what follows @record->mqd_size for
+ * the control stacks. restore_mqd() reads one. A copy engine has one MQD, whatever the size. */
 static int check_size(const struct sim_gpu *gpu, const struct sim_priv_queue *record)
 {
 	bool compute = record->type == SIM_QUEUE_COMPUTE;
 	u32 one = compute ? SIM_MQD_COMPUTE_BYTES : SIM_MQD_SDMA_BYTES;
 	u32 read = compute ? sim_queue_mqd_bytes(gpu, record->type) : one;
 
-	if (SIM_KNOB(gpu->sim, one_mqd))
-		return record->mqd_size == one ? 0 : -EINVAL;
-	if (record->mqd_size < read)
+	if (SIM_KNOB(gpu->sim, one_mqd) && record->mqd_size != one)
+		return -EINVAL;
+	if ((u64)record->mqd_size + record->ctl_stack_size < read) {
 		sim_violation(gpu->sim,
 			      "RESTORE: queue %u has MQDs of %u bytes, and the driver reads %u:"
 			      " memory of others",
 			      record->q_id, record->mqd_size, read);
+		return -EINVAL;
+	}
 	if (compute && record->mqd_size > read)
 		sim_violation(gpu->sim,
 			      "RESTORE: queue %u has MQDs of %u bytes, and the driver restores %u:"
 			      " the queue hangs",
 			      record->q_id, record->mqd_size, read);
 	return 0;
+}
+
+static u32 word_at(const u8 *at)
+{
+	u32 value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+/* @first: the MQDs and control stacks of @record, which are long enough for check_size(). */
+static void check_xccs(const struct sim_gpu *gpu, const struct sim_priv_queue *record,
+		       const u8 *first)
+{
+	u32 xccs = record->type == SIM_QUEUE_COMPUTE ? sim_queue_saved_xccs(gpu) : 0, xcc;
+
+	for (xcc = 0; xcc < xccs; xcc++) {
+		const u8 *mqd = first + xcc * SIM_MQD_COMPUTE_BYTES;
+
+		if (memcmp(mqd, first, sizeof(struct sim_mqd)) != 0)
+			sim_violation(gpu->sim,
+				      "RESTORE: the MQD of XCC %u of queue %u is not that of the"
+				      " queue: it hangs",
+				      xcc, record->q_id);
+		else if (record->mqd_size < xccs * SIM_MQD_COMPUTE_BYTES &&
+			 word_at(mqd + SIM_MQD_STACK_TOP) != word_at(mqd + SIM_MQD_CTL_STACK))
+			sim_violation(gpu->sim,
+				      "RESTORE: XCC %u of queue %u has waves, and the driver reads"
+				      " MQDs for its control stack",
+				      xcc, record->q_id);
+	}
 }
 
 static int check_queue(const struct sim_gpu *gpu, const struct sim_priv_queue *record,
@@ -321,14 +354,6 @@ static int check_queue(const struct sim_gpu *gpu, const struct sim_priv_queue *r
 	return 0;
 }
 
-static u32 word_at(const u8 *at)
-{
-	u32 value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
 /* The firmware would trust the queue as one of the kernel's own, in memory of other processes. */
 static void check_rights(const struct sim_gpu *gpu, const struct sim_priv_queue *record,
 			 const u8 *mqd)
@@ -337,7 +362,7 @@ static void check_rights(const struct sim_gpu *gpu, const struct sim_priv_queue 
 
 	if (record->type != SIM_QUEUE_COMPUTE)
 		return;
-	for (at = 0; at + SIM_MQD_COMPUTE_BYTES <= record->mqd_size; at += SIM_MQD_COMPUTE_BYTES)
+	for (at = 0; at < sim_queue_mqd_bytes(gpu, record->type); at += SIM_MQD_COMPUTE_BYTES)
 		if (word_at(mqd + at + SIM_MQD_CONTROL) & SIM_MQD_KERNEL)
 			sim_violation(gpu->sim, "RESTORE: queue %u has the rights of the kernel",
 				      record->q_id);
@@ -420,6 +445,7 @@ static int restore_queue(struct sim_process *process, struct reader *reader)
 	if (ret < 0)
 		return ret;
 	rebuild_queue(record, &mqd, &wanted);
+	check_xccs(pdd->gpu, record, at);
 	check_rights(pdd->gpu, record, at);
 	wanted.ctl_stack = (void *)(uintptr_t)ctl_stack;
 	wanted.ctl_stack_size = divide_stack(pdd->gpu, record);

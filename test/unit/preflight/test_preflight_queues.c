@@ -198,6 +198,53 @@ TEST(the_kernel_is_asked_for_each_kind_of_queue)
 	}
 }
 
+/* The kernel is asked for what a restore gives it, and the image has it. */
+TEST(a_queue_of_eight_xccs_at_rest_states_one_mqd)
+{
+	static const struct {
+		struct fake_queue queue;
+		uint32_t state;
+	} cases[] = { { { GPU_B, COMPUTE, 3, 4096, 8 * MQD }, MQD + 8 * 4096 },
+		      { { GPU_B, SDMA, 3, 0, 8 * 512 }, 512 } };
+
+	change_gpus("s/^num_xcc .*/num_xcc 8/");
+	kernel.mqd_stack = 8 * 4096;
+	kernel.at_rest = true;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process = make_process_with(cases[i].queue);
+		_cleanup_close_ int fd = open_kfd_of(process);
+		_cleanup_kfd_ CriuKfd *kfd = NULL;
+
+		print_message("case %zu\n", i);
+		dump_one(fd, 5);
+		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
+		assert_int_equal(kernel.trial.priv_data_size,
+				 8 + 8 * 8 + kernel.bo_record_size + QUEUE_RECORD + cases[i].state);
+		assert_int_equal(image_read_kfd(5, &kfd), 0);
+		assert_int_equal(kfd->priv_data.len, private_size(process) - CTL_STACK -
+							     cases[i].queue.mqd_size +
+							     cases[i].state);
+	}
+	kernel.at_rest = false;
+}
+
+/* Some kernels save the waves of all XCCs, and do not take them back. A dump waits for their end.
+ */
+TEST(waves_that_the_kernel_refuses_are_waited_for)
+{
+	struct fake_process *process;
+	_cleanup_close_ int fd = -1;
+
+	change_gpus("s/^num_xcc .*/num_xcc 8/");
+	process = make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, 8 * MQD });
+	fd = open_kfd_of(process);
+	kernel.trial_errno = EINVAL;
+	assert_int_equal(setenv("AMDGPU_DRAIN", "1", 1), 0);
+	assert_refused(process, "several XCCs", "AMDGPU_DRAIN");
+	assert_int_equal(unsetenv("AMDGPU_DRAIN"), 0);
+	assert_logged("amdgpu_plugin: ", "queue 3", "has waves that this kernel would not restore");
+}
+
 TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 {
 	static const struct {

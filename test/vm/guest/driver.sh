@@ -169,9 +169,6 @@ needs_svm() { [[ $(uname -r) != 6.* ]] || skip "Debian builds Linux 6.1 and 6.12
 loses_waves() { [[ $(uname -r) == 7.[23][.-]* ]]; }
 # There a dump waits for the end of kernels, so those of the clients have one.
 ! loses_waves || export MARCH_ROUNDS=20000
-# get_queue_checkpoint_info() of these kernels counts an MQD for each XCC of the partition, also for a copy queue, and
-# kfd_criu_restore_queue() takes the size of one MQD only.
-refuses_xccs() { [[ $(uname -r) == 7.[23][.-]* ]]; }
 
 # Sets $processes: the processes of the session that KFD knows.
 gpu_processes() { # SESSION

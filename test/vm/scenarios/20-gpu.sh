@@ -37,7 +37,7 @@ scenario_endless_kernel() { # on each kernel
 	MARCH_ROUNDS='' start_client --kernel
 	export AMDGPU_DRAIN=2
 	dump_fails img "has running waves, and was saved without its control stack"
-	has_line img/dump.log "has waves that this kernel would lose; the queues of the dump run on for up to 2 s"
+	has_line img/dump.log "has waves that this kernel would not restore; the queues of the dump run on for up to 2 s"
 	verify
 	finish
 }
