@@ -85,23 +85,27 @@ scenario_behind_twice() {
 	finish
 }
 
-# The images take nothing more when CRIU has written its own.
+# The disk is full when CRIU has written its own images. Only a disk, because no memory is taken for images on a tmpfs.
 scenario_behind_fails() {
 	machine one
 	behind_logs
 	start_client
-	mkdir small
-	mount -t tmpfs -o size=64m small small
-	post_dump "mount -o remount,size=\$((\$(df --output=used $work/small | tail -n 1)))k $work/small"
-	start_behind small
+	post_dump "mkdir /scratch/fill; i=0
+		for size in 1G 64M 4M 256K 4K; do
+			while fallocate -l \$size /scratch/fill/\$((i++)); do :; done
+		done"
+	trap 'rm -rf /scratch/fill' EXIT
+	start_behind img
 	gone "$criu"
+	rm -rf /scratch/fill
+	trap - EXIT
 	[ "$(cat $logs/status)" != 0 ] || fail "all images went into a full file system"
 	plugin_error $logs/dump.log "No space left"
 	has_line $logs/dump.log "Unfreezing tasks"
-	no_good_image small
-	umount small
+	no_good_image img
 	runs
 	verify
+	rm -r img
 	come_back
 	finish
 }
