@@ -86,7 +86,10 @@ static int bind_tasks(struct resume *resume)
 	if (ret < 0)
 		return log_error(ret, "restore: cannot list the tasks");
 	ret = reap_bind(&resume->tasks);
-	return ret < 0 ? log_error(ret, "restore: cannot bind the tasks to CRIU's life") : 0;
+	if (ret < 0)
+		return log_error(ret, "restore: cannot bind the tasks to CRIU's life");
+	log_info("restore: %zu tasks end with CRIU until their queues run", resume->tasks.count);
+	return 0;
 }
 
 /* All tasks are complete now. CRIU lets them go one by one, and if it dies meanwhile, those that it

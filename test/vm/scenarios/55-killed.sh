@@ -268,7 +268,8 @@ scenario_killed_restore() { # on each kernel
 	restored_at_last
 }
 
-# CRIU is killed while its tasks stand and wait for their contents. None of them may see its GPU memory without them.
+# CRIU is killed while its tasks stand and wait for their contents. None of them may see its GPU memory without them. In the
+# moment before the plugin binds them to CRIU's life they may, until the guard kills them.
 scenario_killed_late() {
 	local n
 
@@ -277,7 +278,7 @@ scenario_killed_late() {
 	ask_gpu "speed 1000000" # so that copying takes seconds, in which most kills come
 	for ((n = 0; n < kills; n++)); do
 		random 200
-		kill_at 1 'Run late stage hook' "$number" 0 restore img -d
+		kill_at 1 'end with CRIU until their queues run' "$number" 0 restore img -d
 		whole_or_nothing
 	done
 	restored_at_last
