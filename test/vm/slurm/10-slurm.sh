@@ -84,8 +84,8 @@ program_of_job() {
 
 signal_job() { $user scancel --batch --signal=USR1 "$1"; }
 has_failed() { grep -q 'Dumping FAILED' "images-$1.0001/dump.log"; }
-has_restored() { grep -qs 'Restore finished successfully' "$1/restore.log"; }
-restored() { until_true has_restored "$1" || fail "not restored: $(cat slurm-*.out) $(errors "$1/restore.log")"; } # IMAGES
+is_restored() { grep -qs 'Restore finished successfully' "$1/restore.log"; }
+restored_after_requeue() { until_true is_restored "$1" || fail "not restored: $(cat slurm-*.out) $(errors "$1/restore.log")"; } # IMAGES
 
 # The first dump is refused, and the program runs on. The second one succeeds, and Slurm gives the next run another GPU,
 # which another job had before. This run is killed when its dump is complete and the older images are still there. The
@@ -122,7 +122,7 @@ scenario_slurm_requeue() {
 	in_state "$other" CANCELLED
 	machine eight # another GPU of it is another machine for the process
 	start_again "$job"
-	restored "images-$job.0002"
+	restored_after_requeue "images-$job.0002"
 	set -- "$shown"
 	program_of_job
 	[ "$shown" != "$1" ] || fail "the job has the GPU of its first run"
@@ -137,7 +137,7 @@ scenario_slurm_requeue() {
 	in_state "$job" FAILED
 	[ -e "images-$job.0002" ] || fail "the run was killed too late"
 	start_again "$job"
-	restored "images-$job.0003"
+	restored_after_requeue "images-$job.0003"
 	program_of_job
 	pid=$session same_state "$before"
 	verify
@@ -145,7 +145,7 @@ scenario_slurm_requeue() {
 	in_state "$job" FAILED
 	rm "images-$job.0003/restore.log"
 	start_again "$job"
-	restored "images-$job.0003"
+	restored_after_requeue "images-$job.0003"
 	program_of_job
 	pid=$session same_state "$before"
 	verify
