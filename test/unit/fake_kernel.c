@@ -129,7 +129,7 @@ int open(const char *path, int flags, ...)
 	if (sscanf(path, "/proc/%*d/fd/%u", &number) == 1 && number > RENDER_FDS)
 		return open_render(number - RENDER_FDS, flags);
 	if (sscanf(path, "/dev/dri/renderD%u", &number) == 1 && !kernel.hides_render_nodes) {
-		kernel.render_opens++;
+		(void)__atomic_add_fetch(&kernel.render_opens, 1, __ATOMIC_RELAXED);
 		return open_render(number + kernel.misnames_render_nodes, flags);
 	}
 	if (!strncmp(path, PCI_DEVICES, strlen(PCI_DEVICES)) && kernel.machine)
