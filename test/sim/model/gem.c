@@ -174,11 +174,14 @@ static int userptr_check(const struct drm_amdgpu_gem_userptr *args)
  * KFD: amdgpu_amdkfd_evict_userptr() and the fences of KFD then stop the queues of that process. */
 static void note_eviction(struct sim_gpu *gpu)
 {
-	u64 size = SIM_KNOB(gpu->sim, gtt_bytes);
+	u64 size = SIM_KNOB(gpu->sim, gtt_bytes), used;
 
-	if (gpu->gtt_used > size)
+	sim_lock(&gpu->sim->memory_lock);
+	used = gpu->gtt_used;
+	sim_unlock(&gpu->sim->memory_lock);
+	if (used > size)
 		sim_violation(gpu->sim, "GPU %u: %llu bytes of the GTT evict buffers", gpu->gpu_id,
-			      (unsigned long long)(gpu->gtt_used - size));
+			      (unsigned long long)(used - size));
 }
 
 static int userptr_validate(struct sim_bo *bo, const struct drm_amdgpu_gem_userptr *args)
