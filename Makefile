@@ -107,7 +107,7 @@ install: $(PLUGIN) $(TOOL)
 	install -D -m 0644 man/criu-amdgpu.1 $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	install -D -m 0644 man/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5
 	install -D -m 0644 man/$(NAME).7 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
-	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md NEWS.md
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/docs docs/*.md
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples docs/examples/*
 
@@ -116,7 +116,7 @@ uninstall:
 	rm -f $(DESTDIR)$(COMPLETIONDIR)/criu-amdgpu
 	rm -f $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
-	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,README.md $(wildcard docs/*.md) $(patsubst docs/%,%,$(wildcard docs/examples/*)))
+	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,README.md NEWS.md $(wildcard docs/*.md) $(patsubst docs/%,%,$(wildcard docs/examples/*)))
 	@tools/package/prune "$(DESTDIR)" $(PLUGINDIR) $(COMPLETIONDIR) $(patsubst %/,%,$(dir $(COMPLETIONDIR))) \
 		$(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7 $(DOCDIR)/docs $(DOCDIR)/examples $(DOCDIR) -- $(BINDIR) $(MANDIR)
 
@@ -134,7 +134,7 @@ dist:
 
 # The Debian package, made with the tools of this machine. Its unit tests are those of `make unit`.
 PACKAGE       := $(BUILD)/package/criu-plugin-amdgpu.deb
-PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md criu-amdgpu.proto $(wildcard tools/*.* man/* docs/*.md \
+PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md NEWS.md criu-amdgpu.proto $(wildcard tools/*.* man/* docs/*.md \
 		 docs/examples/* tools/package/* debian/* debian/source/*)
 
 $(PACKAGE): $(PACKAGE_FILES)
