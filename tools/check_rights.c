@@ -36,7 +36,7 @@ static bool read_file_capabilities(const char *path, uint64_t *ret_capabilities)
 	return true;
 }
 
-/* Returns false if CRIU gets none from its file: there are none, or exec does not look at them. */
+/* False if CRIU gets no capabilities from its file: the file has none, or exec ignores them. */
 static bool find_file_capabilities(uint64_t *ret_capabilities)
 {
 	struct statvfs mount;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Compares the room in the image directory, and the limit of file sizes, with the contents that a
+ * dump would write. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Runs "inspect" of each program in a child, and reads the pid from its output. */
 #include "container.h"
 
 #include <ctype.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Adds up the sizes of a GPU's BOs in the order of the image, which gives their places in the pages
+ * file. */
 #include "contents.h"
 
 #include <errno.h>

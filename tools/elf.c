@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Maps the program, and bounds every offset that it states. */
 #include "elf.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Each function sums up one thing of a message. show.c and show_json.c print the sums. */
 #include "facts.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* A driver reads records of BOs of one size only. KFD 1.11 and older have smaller ones than KFD
+ * 1.14 and newer. */
 #include "fit_driver.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Reads the archive once for the state images, and again for contents. tar.c reads the members;
+ * this file decides which of them are images of the plugin, and of one dump. */
 #include "image_archive.h"
 
 #include <errno.h>

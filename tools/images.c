@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Lists the ids of each kind, and reads them one by one. */
 #include "images.h"
 
 #include <errno.h>

@@ -32,8 +32,8 @@ struct tool_images {
 	size_t num_renders;
 };
 
-/* Reads and validates all of them. -ENOENT: there are none. Logs on error. Free the result
- * with images_done(). */
+/* Reads and validates all of them. -ENOENT: the directory has no image. Logs on error. Free the
+ * result with images_done(). */
 int images_read(struct tool_images *ret_images);
 void images_done(struct tool_images *images);
 /* The first KFD image with the state of process @pid, or NULL if no image has it. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Each function writes to the buffer of its caller, and returns it. */
 #include "text.h"
 
 #include <inttypes.h>

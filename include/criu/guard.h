@@ -43,7 +43,7 @@ int guard_start(const struct guard_ops *ops, struct guard *ret_guard);
  * not needed any more. -ECHILD: it would become CRIU's child again, because CRIU is the init of its
  * pid namespace or a subreaper; or it ended during its start. */
 int guard_start_orphan(const struct guard_ops *ops);
-/* Kills the guard and waits for its end; afterwards *@guard is none. Does nothing for none. */
+/* Kills the guard and waits for its end; afterwards *@guard is empty. Accepts an empty guard. */
 void guard_end(struct guard *guard);
 
 /* For the guard: whether all threads of a process have ended. A CRIU that has ended traces no task

@@ -74,8 +74,8 @@ struct state_image {
 	};
 };
 
-/* Reads the state image of file @id, whichever exists. 0 with IMAGE_NONE: there is none. A second
- * read of a stream returns IMAGE_NONE. */
+/* Reads the state image of file @id, whichever exists. The kind is IMAGE_NONE if no image
+ * exists, and at a second read of a stream. */
 int image_read(int id, struct state_image *ret_image);
 /* Accepts an empty image. A caller that keeps the message sets @image->kind to IMAGE_NONE. */
 void image_done(struct state_image *image);

@@ -14,8 +14,8 @@ struct gpu_use {
 	size_t count;
 };
 
-/* Lists the GPUs on which a KFD process of the machine has memory or a queue. Without the driver,
- * and where sysfs does not say it, there are none. -ENOMEM: the list is incomplete. */
+/* Lists the GPUs on which a KFD process of the machine has memory or a queue. The list is
+ * empty without the driver, and where sysfs does not say it. -ENOMEM: the list is incomplete. */
 int gpu_use_read(struct gpu_use *ret_use);
 /* Sets in_use of the GPUs of a topology. */
 void gpu_use_mark(const struct gpu_use *use, struct topology *topology);

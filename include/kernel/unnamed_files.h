@@ -9,9 +9,9 @@
 #include "kernel/proc.h"
 
 /* *@ret_found: the first mapping of such a file in process @pid that the process may write and that
- * has an address of @ranges. 1, 0 if there is none, or -errno. Shared anonymous memory and System V
- * segments do not count, although the kernel shows them as unlinked files. -ESRCH: no such process.
- */
+ * has an address of @ranges. Shared anonymous memory and System V segments do not count, although
+ * the kernel shows them as unlinked files. Return: 1, 0 if the process has no such mapping, -ESRCH
+ * if the process does not exist. */
 int unnamed_files_find(pid_t pid, const struct proc_range *ranges, size_t count,
 		       struct proc_range *ret_found);
 

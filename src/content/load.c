@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Loads contents: a thread reads a range to its slot, from a file at any place or from a stream in
+ * order, and then has the engine copy the slot to the BOs. */
 #include "content/load.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The list of a GPU's BOs, walked once: each range continues where the last one ended, and may hold
+ * the end of one BO and several others. A BO is imported at its first range, and released when its
+ * last range is finished. */
 #include "content/ranges.h"
 
 #include <errno.h>

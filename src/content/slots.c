@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The size and the number of slots: large enough that the fixed costs of a step do not count, and
+ * so many that processors, storage and engine have work, as far as the staging memory goes. */
 #include "content/slots.h"
 
 #include "amdgpu_plugin_util.h"

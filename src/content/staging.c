@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Chooses how much staging memory a GPU gets, and maps it. */
 #include "content/staging.h"
 
 #include <stdint.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Replaces one pointer in CRIU's table of messages, and nothing else of CRIU. The header says why.
+ */
 #include "criu/after.h"
 
 #include <dlfcn.h>

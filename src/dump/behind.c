@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The steps of a dump with the option dump-memory, each called by the hook that the header's
+ * diagram shows. behind_gpus.c divides the memory among GPUs, and keep.c holds the contents. */
 #include "dump/behind.h"
 
 #include <fcntl.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Reads the queues of paused processes, finds those with waves, and lets all queues run in between.
+ * pause.c stops and starts them, and kfd_queue.c reads their hardware state. */
 #include "dump/drain.h"
 
 #include <errno.h>

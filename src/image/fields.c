@@ -74,7 +74,7 @@ bool fields_have_own(const ProtobufCMessage *message)
 	return find_message(message, has_own_field) != NULL;
 }
 
-/* Returns 0 if there is none. */
+/* The number of the first unknown field of the message itself, or 0 if it knows all. */
 static uint32_t find_unknown(const ProtobufCMessage *message)
 {
 	for (unsigned int i = 0; i < message->n_unknown_fields; i++) {

@@ -12,8 +12,8 @@
 /* Whether @message, or a message in it, has a field that only this plugin writes. */
 bool fields_have_own(const ProtobufCMessage *message);
 
-/* Finds a field below 1000 that is not known here, in @message or in a message in it. Returns the
- * message with the field, and its number, or NULL if there is none. */
+/* Finds a field below 1000 that is not known here, in @message or in a message in it. Return:
+ * the message that has the field, with *@ret_number set, or NULL if all fields are known. */
 const ProtobufCMessage *fields_find_unknown(const ProtobufCMessage *message, uint32_t *ret_number);
 
 #endif

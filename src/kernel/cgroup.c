@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Finds the path of this process's cgroup in /proc/self/cgroup, and where it is mounted in
+ * /proc/self/mountinfo. */
 #include "kernel/cgroup.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Walks from this process's cgroup up to the root of its mount, and takes the least of what each
+ * limit leaves. */
 #include "kernel/cgroup_room.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Reads /proc/meminfo. cgroup_room.c reads the limits. */
 #include "kernel/free_memory.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Reads /sys/class/kfd/kfd/proc, where each KFD process has a directory with its queues, and a file
+ * for its memory on each GPU. */
 #include "kernel/gpu_use.h"
 
 #include <dirent.h>

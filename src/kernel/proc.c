@@ -525,7 +525,7 @@ static int read_mapped(FILE *file, struct proc_range *next, struct proc_range *r
 }
 
 /* The first part of @range that is not mapped. @mapped is the first mapping that ends behind its
- * start, and @next the one behind. An empty one is none. */
+ * start, and @next the one behind it. Either is empty if there is no such mapping. */
 static struct proc_range find_hole(const struct proc_range *range, const struct proc_range *mapped,
 				   const struct proc_range *next)
 {

@@ -14,7 +14,7 @@ int dump_guard_start(struct dump_session *session);
  * images, paused, to a guard that is no child of CRIU. Their queues stay stopped until the driver
  * removes them with the process. If CRIU lets go of a process instead, or dies, the guard starts
  * its queues. dump_session then counts them as not paused. On error nothing has changed.
- * -ENOENT: there are none. */
+ * -ENOENT: no process is paused. */
 int dump_guard_leave(struct dump_session *session);
 
 #endif

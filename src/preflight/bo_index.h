@@ -58,7 +58,7 @@ void bo_index_free(struct bo_index *index);
  * BO has it. Both accept a NULL index, which has no BOs. */
 const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index, uint64_t device,
 						  uint64_t offset);
-/* The BOs that begin at the address: *@ret_count of them, from the one that is returned. */
+/* The first of the *@ret_count BOs that begin at the address, or NULL if no BO does. */
 const struct bo_index_entry *const *bo_index_find_address(const struct bo_index *index,
 							  uint64_t addr, size_t *ret_count);
 /* The BO whose dma-buf has the inode; of several BOs that are one object, the first. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Compares what GPUs may write, by the state of CHECKPOINT, with the mappings of unnamed files. */
 #include "preflight/copied_memory.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Several threads can write to mappings of a tmpfs at once, and only one of them by pwrite(). The
+ * file is mapped in windows, because each mmap() makes all threads wait. */
 #include "storage/tmpfs.h"
 
 #include <errno.h>

@@ -21,7 +21,7 @@ struct host_call {
 	const struct scenario *scenario;
 	enum phase phase;
 	const char *directory; /* the directory of images */
-	const char *table;     /* of the injector; NULL: there is none */
+	const char *table;     /* of the injector, or NULL */
 	const char *inject;    /* the injector's instruction; NULL: none */
 	bool again;            /* a failed dump is repeated */
 };

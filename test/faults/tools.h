@@ -33,7 +33,7 @@ const char *text_string(const struct text *text);
 void text_done(struct text *text);
 
 /* The next piece of *@rest between characters of @ends, and moves *@rest on. Skips empty pieces.
- * NULL: there is none. */
+ * NULL after the last piece. */
 const char *piece_next(const char **rest, const char *ends, size_t *ret_length);
 bool starts_with(const char *text, const char *start);
 

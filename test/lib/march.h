@@ -20,7 +20,8 @@ struct march_control {
 	volatile uint32_t rounds, wanted, starts;
 };
 
-/* The rounds of a loop: those of the environment, or until somebody changes them. */
+/* The rounds of a loop: those of the environment, or MARCH_ENDLESS: until a verification changes
+ * @wanted. */
 static inline uint32_t march_wanted(void)
 {
 	const char *rounds = getenv("MARCH_ROUNDS");

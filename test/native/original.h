@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 struct original {
-	pid_t pid; /* 0: there is none */
+	pid_t pid; /* 0: no original runs */
 	int socket;
 };
 

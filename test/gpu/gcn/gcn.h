@@ -127,7 +127,7 @@ struct sim_gcn_inst {
 	u32 flags;
 	u8 width[4];
 	u32 compare;     /* v_cmp: its code */
-	u16 dst, src[3]; /* 0: there is none */
+	u16 dst, src[3]; /* 0: not used */
 	u16 sdst;        /* the mask that receives carries */
 	u32 literal;
 	u8 neg, abs;

@@ -162,8 +162,7 @@ static void clear_wave(struct sim_gcn_wave *wave, const struct sim_gcn_dispatch 
 	memset(wave->v[SIM_GCN_VGPRS], 0, (all - vgprs) * sizeof(wave->v[0]));
 }
 
-/* The position of a work-item in its workgroup. False: there is none, or it is outside of the grid.
- */
+/* The position of a work-item in its workgroup. False if the lane has no work-item in the grid. */
 static bool find_item(const struct sim_gcn_dispatch *dispatch, u32 item, u32 *ret_at)
 {
 	u32 i;

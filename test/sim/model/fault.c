@@ -46,7 +46,7 @@ static const char *skip_blanks(const char *text)
 	return text;
 }
 
-/* Reads a decimal number and moves the cursor behind it; false: there is none. */
+/* Reads a decimal number and moves the cursor behind it. False if the text is no number. */
 static bool parse_number(const char **cursor, s32 *ret_value)
 {
 	const char *text = skip_blanks(*cursor);

@@ -21,7 +21,8 @@ int sim_ids_add(struct sim_ids *ids, void *object, u32 end, u32 *ret_id);
 int sim_ids_add_at(struct sim_ids *ids, void *object, u32 id);
 void *sim_ids_get(const struct sim_ids *ids, u32 id);
 void *sim_ids_remove(struct sim_ids *ids, u32 id);
-/* The object with the smallest number >= *@id, which becomes that number; NULL: there is none. */
+/* The object with the smallest number >= *@id, which becomes that number, or NULL after the last.
+ */
 void *sim_ids_next(const struct sim_ids *ids, u32 *id);
 /* The same for the largest number <= *@id. */
 void *sim_ids_previous(const struct sim_ids *ids, u32 *id);

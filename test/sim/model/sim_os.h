@@ -19,10 +19,10 @@ struct sim_queue;   /* the same */
 struct sim_render;  /* render.h */
 struct sim_share;   /* process.h */
 
-/* Zeroed memory of any size; NULL: there is none. */
+/* Zeroed memory of any size, or NULL. */
 void *sim_os_alloc(u64 size_bytes);
 void sim_os_free(void *memory);
-/* One page of 4096 bytes, not initialised, aligned; NULL: there is none. */
+/* One page of 4096 bytes, not initialised, aligned, or NULL. */
 void *sim_os_page_alloc(void);
 void sim_os_page_free(void *page);
 
@@ -60,15 +60,15 @@ bool sim_os_mm_has_file(struct sim_mm *mm, u64 addr);
 struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes);
 void sim_os_bo_get(struct sim_bo *bo);
 void sim_os_bo_put(struct sim_bo *bo);
-/* The offset by which the render node's mmap() finds this buffer; 0: there is none. */
+/* The offset by which the render node's mmap() finds this buffer, or 0 if it has no offset. */
 u64 sim_os_bo_mmap_offset(struct sim_bo *bo);
 /* Whether @render may map the buffer without a handle. */
 int sim_os_bo_allow(struct sim_bo *bo, struct sim_render *render);
 void sim_os_bo_disallow(struct sim_bo *bo, struct sim_render *render);
 
 /* GEM handles of a render file. lookup: with a reference, or NULL. create: the handle has a
- * reference of its own. delete: ignores an unused number. next: the smallest handle >= @from; 0:
- * there is none. */
+ * reference of its own. delete: ignores an unused number. next: the smallest handle >= @from, or 0
+ * after the last. */
 struct sim_bo *sim_os_handle_lookup(struct sim_render *render, u32 handle);
 int sim_os_handle_create(struct sim_render *render, struct sim_bo *bo, u32 *ret_handle);
 void sim_os_handle_delete(struct sim_render *render, u32 handle);

@@ -23,7 +23,7 @@ struct cursor {
 	const char *at, *end;
 };
 
-/* Takes one line, without its newline; false: there is none. */
+/* Takes one line, without its newline. False at the end. */
 static bool take_line(struct cursor *cursor, const char **ret_line, u32 *ret_length)
 {
 	const char *newline;

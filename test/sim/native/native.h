@@ -162,7 +162,7 @@ struct native {
 	int resume_socket;
 	u32 resuming; /* threads that put queues back; atomic */
 	struct sim_wait resumed;
-	pid_t own_pid; /* of this process in a pid name space of its own; 0: there is none */
+	pid_t own_pid;         /* of this process in a pid name space of its own, or 0 */
 	bool in_pid_namespace; /* sysfs has other pids than this process and those that it plays */
 	int own_files;         /* CRIU's descriptors begin here, those below are its task's; or 0 */
 	struct native_other others[NATIVE_TASKS - 1];
@@ -260,7 +260,7 @@ u64 native_dmabuf_number(int fd);
 bool native_dmabuf_is_at(int fd, const struct stat *stat);
 /* Fills in what stat() says of a dma-buf. */
 void native_dmabuf_stat(int fd, struct stat *stat);
-/* lseek() of a dma-buf; false: @fd is none. */
+/* lseek() of a dma-buf. False if @fd is no dma-buf. */
 bool native_dmabuf_seek(int fd, off_t offset, int whence, off_t *ret_at);
 /* Opens the link /proc/PID/fd/NUMBER of a dma-buf for stat(); -1: the link leads elsewhere. */
 int native_dmabuf_open_link(const char *path);

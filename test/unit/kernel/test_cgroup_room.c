@@ -28,7 +28,7 @@ static void set(const char *cgroup, const char *file, const char *text)
 	unit_print(path, "%s\n", text);
 }
 
-/* What a mount shows: the cgroup @root at @point. There is none without @point. */
+/* What a mount shows: the cgroup @root at @point. Without a @point, the mount does not exist. */
 struct mount {
 	const char *root, *point;
 };

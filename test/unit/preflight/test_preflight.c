@@ -78,7 +78,7 @@ static const char *const headings[] = {
 	[PREFLIGHT_FILE] = "## Files and mappings",
 };
 
-/* The next line of the document, without its end; NULL: there is none. */
+/* The next line of the document, without its end, or NULL at the end of the document. */
 static char *next_line(FILE *file, char line[static 1024])
 {
 	if (!fgets(line, 1024, file))

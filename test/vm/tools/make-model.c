@@ -291,7 +291,7 @@ static void put_model(const struct tensor *list)
 		put_weights(t);
 }
 
-/* Returns -1 for a name that is none. */
+/* The type of that name, or -1 if the name is not known. */
 static int find_type(const char *name)
 {
 	if (!strcmp(name, "f16"))
