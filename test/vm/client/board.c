@@ -8,21 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "serve.h"
+
 #define ROUNDS 3u
-
-static sigset_t served_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGTERM);
-	return set;
-}
 
 struct board *board_new(size_t size, unsigned int ranks, unsigned int step_us)
 {
-	sigset_t set = served_signals();
 	struct board *board;
 
 	if (ranks < 2 || ranks > BOARD_RANKS_MAX)
@@ -30,7 +21,7 @@ struct board *board_new(size_t size, unsigned int ranks, unsigned int step_us)
 	board = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (board == MAP_FAILED)
 		return NULL;
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)serve_block();
 	board->ranks = ranks;
 	board->step_us = step_us;
 	return board;
@@ -99,13 +90,13 @@ static bool end_ranks(struct board *board)
 int board_serve(struct board *board, struct report *report, bool (*verify)(void *argument),
 		void *argument)
 {
-	sigset_t set = served_signals();
+	const sigset_t signals = serve_block();
 	bool good = await_ranks(board);
 	int signal;
 
 	if (good)
 		report_line(report, "ready, %u ranks", board->ranks);
-	while (good && !sigwait(&set, &signal) && signal == SIGUSR1) {
+	while (good && !sigwait(&signals, &signal) && signal == SIGUSR1) {
 		good = verify(argument);
 		if (good)
 			report_line(report, "verified, %u ranks", board->ranks);

@@ -17,6 +17,7 @@
 
 #include "raw_kfd.h"
 #include "report.h"
+#include "serve.h"
 
 /* Of these fit WORDS_MAX additions and a copy in the ring. */
 #define ROUNDS     220u
@@ -25,6 +26,8 @@
 #define HUGE_BYTES (2u << 20)
 
 struct files {
+	struct report report;
+	char **kinds; /* of the user */
 	struct raw_process process;
 	struct raw_queue queue;
 	struct raw_bo words[WORDS_MAX];
@@ -134,8 +137,9 @@ static int add_word(struct files *files, const char *name)
 	return ret < 0 ? ret : raw_map(&files->process, word, gpu_id);
 }
 
-static int start(struct files *files, char **names)
+static int start(void *arg)
 {
+	struct files *files = arg;
 	struct raw_process *process = &files->process;
 	int ret = raw_open_acquired(process);
 
@@ -147,8 +151,8 @@ static int start(struct files *files, char **names)
 		return ret;
 	*(volatile uint64_t *)(void *)files->words[0].address = 0;
 	files->names[files->count++] = "VRAM";
-	for (; ret == 0 && *names; names++)
-		ret = add_word(files, *names);
+	for (char **kind = files->kinds; ret == 0 && *kind; kind++)
+		ret = add_word(files, *kind);
 	return ret < 0 ? ret : raw_create_queue(process, 0, &files->queue);
 }
 
@@ -165,29 +169,30 @@ static void give_work(struct files *files)
 	raw_queue_ring(&files->queue);
 }
 
-static int verify(const struct files *files, struct report *report)
+static int verify(struct files *files)
 {
 	for (int word = 0; word < files->count; word++) {
 		uint64_t value = *(volatile uint64_t *)(void *)files->words[word].address;
 
 		if (value != files->expected)
-			return report_fail(report, -EILSEQ,
+			return report_fail(&files->report, -EILSEQ,
 					   "%s: expected %" PRIu64 ", got %" PRIu64,
 					   files->names[word], files->expected, value);
 	}
-	report_line(report, "verified");
+	report_line(&files->report, "verified");
 	return 0;
 }
 
 /* Until SIGTERM. */
-static int run(struct files *files, struct report *report, const sigset_t *set)
+static int run(void *arg, const sigset_t *signals)
 {
+	struct files *files = arg;
 	int signal = 0, ret = 0;
 
 	while (ret == 0 && signal != SIGTERM) {
-		(void)sigwait(set, &signal);
+		(void)sigwait(signals, &signal);
 		ret = raw_queue_wait(&files->queue);
-		ret = ret < 0 ? report_fail(report, ret, "the queue hangs") : verify(files, report);
+		ret = ret < 0 ? report_fail(&files->report, ret, "the queue hangs") : verify(files);
 		if (ret == 0 && signal == SIGUSR1)
 			give_work(files);
 	}
@@ -197,25 +202,10 @@ static int run(struct files *files, struct report *report, const sigset_t *set)
 int main(int argc, char **argv)
 {
 	static struct files files;
-	struct report report;
-	sigset_t set;
-	int ret;
 
 	if (argc < 2)
 		return 2;
-	report_init(&report, argv[1]);
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGTERM);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	ret = start(&files, argv + 2);
-	if (ret < 0) {
-		report_fail(&report, ret, "cannot start: %s", strerror(-ret));
-		return 1;
-	}
-	report_line(&report, "ready");
-	ret = run(&files, &report, &set);
-	if (ret == 0)
-		report_line(&report, "finished ok");
-	return ret < 0;
+	report_init(&files.report, argv[1]);
+	files.kinds = argv + 2;
+	return serve_running(&files.report, &files, start, run);
 }

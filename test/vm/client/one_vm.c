@@ -4,13 +4,15 @@
  * have. Its queue never rests. */
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "raw_kfd.h"
 #include "report.h"
+#include "serve.h"
 
 struct one_vm {
+	struct report report;
+	bool opens_others;
 	struct raw_process process;
 	struct raw_queue queue;
 	struct raw_bo words;
@@ -26,8 +28,9 @@ static int open_others(struct raw_process *process)
 	return ret;
 }
 
-static int start(struct one_vm *it, bool opens_others)
+static int start(void *arg)
 {
+	struct one_vm *it = arg;
 	struct raw_process *process = &it->process;
 	int ret = raw_open(process);
 
@@ -35,7 +38,7 @@ static int start(struct one_vm *it, bool opens_others)
 		ret = raw_open_render(&process->gpu[0], &process->render[0]);
 	if (ret == 0)
 		ret = raw_acquire(process, process->gpu[0].gpu_id, process->render[0]);
-	if (ret == 0 && opens_others)
+	if (ret == 0 && it->opens_others)
 		ret = open_others(process);
 	if (ret == 0)
 		ret = raw_alloc_mapped(process, 0, RAW_GTT, 4096, &it->words);
@@ -56,41 +59,28 @@ static int copy(struct one_vm *it)
 }
 
 /* Until SIGTERM. */
-static int run(struct one_vm *it, struct report *report, const sigset_t *set)
+static int run(void *arg, const sigset_t *signals)
 {
+	struct one_vm *it = arg;
 	const struct timespec pause = { .tv_nsec = 5000000 };
 	int signal = 0, ret = 0;
 
 	while (ret == 0 && signal != SIGTERM) {
-		signal = sigtimedwait(set, NULL, &pause);
+		signal = sigtimedwait(signals, NULL, &pause);
 		ret = copy(it);
 		if (signal == SIGUSR1 && ret == 0)
-			report_line(report, "verified");
+			report_line(&it->report, "verified");
 	}
-	return ret;
+	return ret < 0 ? report_fail(&it->report, ret, "the queue is wrong") : 0;
 }
 
 int main(int argc, char **argv)
 {
 	static struct one_vm it;
-	struct report report;
-	sigset_t set;
-	int ret;
 
 	if (argc < 2)
 		return 2;
-	report_init(&report, argv[1]);
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGTERM);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	ret = start(&it, argc > 2);
-	if (ret < 0) {
-		report_line(&report, "FAILED: cannot start: %s", strerror(-ret));
-		return 1;
-	}
-	report_line(&report, "ready");
-	ret = run(&it, &report, &set);
-	report_line(&report, ret < 0 ? "FAILED: the queue is wrong" : "finished ok");
-	return ret < 0;
+	report_init(&it.report, argv[1]);
+	it.opens_others = argc > 2;
+	return serve_running(&it.report, &it, start, run);
 }

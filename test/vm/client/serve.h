@@ -4,6 +4,7 @@
 #ifndef CLIENT_SERVE_H
 #define CLIENT_SERVE_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "report.h"
@@ -17,7 +18,15 @@ struct serve {
 	bool (*tear_down)(void *arg);
 };
 
-/* Must be called before the first thread starts. Returns main()'s status. */
+/* Must be called before the first thread starts. Return: main()'s status. */
 int serve(const struct serve *serve);
+
+/* The same life for a client that works until a signal comes. @run returns after SIGTERM; it
+ * answers SIGUSR1 itself, and reports its failures. Return: main()'s status. */
+int serve_running(struct report *report, void *arg, int (*start)(void *arg),
+		  int (*run)(void *arg, const sigset_t *signals));
+
+/* SIGUSR1 and SIGTERM, which this thread and those that it starts no longer receive. */
+sigset_t serve_block(void);
 
 #endif

@@ -22,6 +22,7 @@
 #include "raw_gem.h"
 #include "raw_kfd.h"
 #include "report.h"
+#include "serve.h"
 
 #define HANDLES_MAX 1024
 #define BYTES       16384u
@@ -251,7 +252,7 @@ int main(int argc, char **argv)
 {
 	static struct vmem vmem;
 	struct report report;
-	sigset_t set;
+	sigset_t signals;
 	int ret;
 
 	vmem.count = argc == 3 ? (unsigned int)atoi(argv[2]) : 0;
@@ -259,15 +260,12 @@ int main(int argc, char **argv)
 		return 2;
 	report_init(&report, argv[1]);
 	vmem.report = &report;
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGTERM);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	signals = serve_block();
 	ret = start(&vmem);
 	if (ret < 0)
 		return fail(&vmem, ret, "cannot start", 0) < 0;
 	report_line(&report, "ready, %u handles", vmem.count);
-	ret = run(&vmem, &set);
+	ret = run(&vmem, &signals);
 	report_line(&report, ret < 0 ? "FAILED: memory is wrong" : "finished ok");
 	return ret < 0 ? 1 : 0;
 }
