@@ -63,8 +63,11 @@ static pid_t start_task(unsigned long namespaces, int threads, int children)
 	return pid;
 }
 
-static void seize_threads(pid_t pid)
+/* Calls @use, unless it is NULL, for each thread. Return: the last one. The kernel lists the first
+ * one first. */
+static pid_t for_each_thread(pid_t pid, void (*use)(pid_t tid))
 {
+	pid_t last = 0;
 	char path[64];
 	struct dirent *entry;
 	DIR *stream;
@@ -75,17 +78,24 @@ static void seize_threads(pid_t pid)
 	while ((entry = readdir(stream))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (tid > 0)
-			assert_int_equal(ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_EXITKILL), 0);
+		if (tid > 0 && use)
+			use(tid);
+		last = tid > 0 ? tid : last;
 	}
 	assert_int_equal(closedir(stream), 0);
+	return last;
+}
+
+static void seize(pid_t tid)
+{
+	assert_int_equal(ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_EXITKILL), 0);
 }
 
 static void seize_tree(pid_t top, struct pid_list *ret_tree)
 {
 	assert_int_equal(proc_list_tree(top, ret_tree), 0);
 	for (size_t i = 0; i < ret_tree->count; i++)
-		seize_threads(ret_tree->pids[i]);
+		(void)for_each_thread(ret_tree->pids[i], seize);
 }
 
 /* What CRIU does next. */
@@ -155,32 +165,14 @@ static void kill_one(pid_t pid)
 	assert_reported(pid);
 }
 
-static void find_thread(pid_t pid, pid_t *ret_tid)
-{
-	char path[64];
-	struct dirent *entry;
-	DIR *stream;
-
-	assert_true(snprintf(path, sizeof(path), "/proc/%d/task", pid) > 0);
-	stream = opendir(path);
-	assert_non_null(stream);
-	while ((entry = readdir(stream))) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0 && tid != pid)
-			*ret_tid = tid;
-	}
-	assert_int_equal(closedir(stream), 0);
-}
-
 /* Another process traces a thread of the task, and does not wait for its end. */
 PLAIN_TEST(task_that_does_not_end)
 {
-	pid_t pid = start_task(0, 1, 0), tid = 0, tracer;
+	pid_t pid = start_task(0, 1, 0), tid, tracer;
 	int ready[2];
 	char byte;
 
-	find_thread(pid, &tid);
+	tid = for_each_thread(pid, NULL);
 	assert_int_equal(pipe(ready), 0);
 	tracer = fork();
 	if (!tracer) {

@@ -5,8 +5,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -16,32 +14,7 @@
 
 #define LIMIT_MS 120000
 #define TASKS    2
-
-/* The child that acts as CRIU forks the tasks, so their pids are in shared memory. */
-static pid_t *tasks;
-
-/* This process adopts each process that loses its parent. */
-static int begin(void **state)
-{
-	tasks = mmap(NULL, TASKS * sizeof(*tasks), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (tasks == MAP_FAILED || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
-		return -1;
-	return unit_begin(state);
-}
-
-/* A guard may end a moment later than its CRIU. */
-static int end(void **state)
-{
-	for (size_t i = 0; i < TASKS; i++) {
-		if (tasks[i])
-			(void)kill(tasks[i], SIGKILL);
-	}
-	while (waitpid(-1, NULL, __WALL) > 0)
-		continue;
-	(void)munmap(tasks, TASKS * sizeof(*tasks));
-	return unit_end(state);
-}
+#include "adopted_tasks.h"
 
 /* Waits until all others have closed @start_pipe, registers, reports that over @line, and sleeps.
  */
@@ -174,7 +147,7 @@ static void assert_die_with_criu(bool (*start)(unsigned long flags,
 	}
 }
 
-#define TEST(name) TEST_WITH(name, begin, end)
+#define TEST(name) TEST_WITH(name, adopted_tasks_begin, adopted_tasks_end)
 
 TEST(tasks_die_with_a_criu_that_is_killed)
 {

@@ -4,8 +4,6 @@
 #include "host.h"
 
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
@@ -16,6 +14,8 @@
 #include "restore/resume.h"
 
 #define TASKS 3
+#include "adopted_tasks.h"
+
 /* Each task is bound to CRIU, and freed again. */
 #define CALLS (2 * TASKS)
 #define NEVER (-1)
@@ -28,9 +28,6 @@
 			exit(2);                                               \
 		}                                                              \
 	} while (0)
-
-/* CRIU forks the tasks, so their pids are in memory that it shares with this program. */
-static pid_t *tasks;
 
 /* CRIU is killed when it is about to set the options of a task for this time, counted from 0. */
 static int kill_before;
@@ -55,26 +52,9 @@ long __wrap_ptrace(int request, pid_t pid, void *address, void *data)
 
 static int begin(void **state)
 {
-	tasks = mmap(NULL, TASKS * sizeof(*tasks), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	/* This process adopts the tasks and the guard. */
-	if (tasks == MAP_FAILED || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
-		return -1;
 	kill_before = failing = NEVER;
 	(void)alarm(60);
-	return unit_begin(state);
-}
-
-static int end(void **state)
-{
-	for (size_t i = 0; i < TASKS; i++) {
-		if (tasks[i])
-			(void)kill(tasks[i], SIGKILL);
-	}
-	while (waitpid(-1, NULL, __WALL) > 0)
-		continue;
-	(void)munmap(tasks, TASKS * sizeof(*tasks));
-	return unit_end(state);
+	return adopted_tasks_begin(state);
 }
 
 /* As at the end of CRIU's work: the task stands, and its state is complete. */
@@ -149,7 +129,7 @@ static void assert_all(void (*assert_one)(pid_t pid))
 	}
 }
 
-#define TEST(name) TEST_WITH(name, begin, end)
+#define TEST(name) TEST_WITH(name, begin, adopted_tasks_end)
 
 TEST(all_tasks_run_if_criu_is_killed_while_it_lets_them_go)
 {
