@@ -60,7 +60,7 @@ $(BUILD)/%.o: %.c $(MESSAGES).h
 	$(Q)$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The package, the tool and the images have one version.
-VERSIONED := $(BUILD)/tools/criu_amdgpu.o $(BUILD)/src/dump/saved_on.o
+VERSIONED := $(BUILD)/tools/criu_amdgpu.o $(BUILD)/src/dump/this_machine.o
 $(VERSIONED): debian/changelog
 $(VERSIONED): CPPFLAGS += -DPLUGIN_VERSION='"$(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)"'
 

@@ -13,8 +13,8 @@
 #include "content/kfd_jobs.h"
 #include "criu/log.h"
 #include "dump/gpu_watch.h"
-#include "dump/saved_on.h"
 #include "dump/shared_bos.h"
+#include "dump/this_machine.h"
 #include "image/image.h"
 #include "image/image_dir.h"
 #include "image/image_validate.h"
@@ -412,7 +412,7 @@ static int write_state(struct dumped_process *process)
 	if (!ret)
 		ret = save_gem_handles(process, kfd);
 	if (!ret)
-		ret = saved_on_new(process->session->kfd_minor, &kfd->saved_on);
+		ret = this_machine_describe(process->session->kfd_minor, &kfd->saved_on);
 	if (!ret)
 		ret = save_priv_data(process, kfd);
 	if (ret < 0)

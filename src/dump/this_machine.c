@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reads the versions of the kernel and of its driver, and the driver's parameters. */
-#include "dump/saved_on.h"
+#include "dump/this_machine.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void set_parameters(SavedOn *saved)
 #undef READ
 }
 
-int saved_on_new(uint32_t kfd_minor, SavedOn **ret_saved)
+int this_machine_describe(uint32_t kfd_minor, SavedOn **ret_saved)
 {
 	SavedOn *saved = malloc(sizeof(*saved));
 
