@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory in which contents wait to be written, and the threads that write them. transfer.c copies
+/* Memory in which contents wait to be written, and the threads that write them. save.c copies
  * the contents, and knows how a range is written. */
 #include "content/keep.h"
 

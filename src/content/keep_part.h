@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The parts of a keep (content/keep.h), for transfer.c. Each has room for one range. */
+/* The parts of a keep (content/keep.h), for save.c. Each has room for one range. */
 #ifndef AMDGPU_PLUGIN_CONTENT_KEEP_PART_H
 #define AMDGPU_PLUGIN_CONTENT_KEEP_PART_H
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Loads contents: a thread reads a range to its slot, from a file at any place or from a stream in
- * order, and then has the engine copy the slot to the BOs. */
+/* The way of a load: from the first range that a thread takes to the comparison of checksums. */
 #include "content/load.h"
 
 #include <errno.h>
@@ -71,6 +70,24 @@ static int load_range(struct slot_thread *thread)
 	return steps_await_copy(thread);
 }
 
+/* The copy of the other slot: the last one, or the only one that still runs after an error. */
+static void end_pair(struct slot_thread *thread)
+{
+	if (!thread->is_paired)
+		return;
+	steps_change_slot(thread);
+	if (!steps_await_copy(thread))
+		steps_finish_range(thread, thread->range.size);
+}
+
+/* Until no range is left, or a thread has failed. */
+static void load_ranges(struct slot_thread *thread)
+{
+	while (ranges_take(&thread->transfer->ranges, &thread->range) && !load_range(thread))
+		steps_finish_range(thread, thread->range.size);
+	end_pair(thread);
+}
+
 static int begin_load(struct transfer *transfer)
 {
 	int ret = image_io_begin_load(&transfer->io, transfer->job->image_fd,
@@ -79,19 +96,21 @@ static int begin_load(struct transfer *transfer)
 	return ret < 0 ? steps_fail(transfer, ret, "read from the image", 0) : 0;
 }
 
-static int end_load(struct transfer *transfer)
+static void end_load(struct transfer *transfer)
 {
 	const struct content_job *job = transfer->job;
 
+	if (steps_has_stopped(transfer))
+		return;
 	for (size_t i = 0; transfer->checksums && i < job->num_bos; i++) {
-		if (transfer->checksums[i] != job->bos[i].checksum)
-			return steps_fail(
-				transfer, -EBADMSG,
-				"checksum mismatch, its contents in the image differ from those"
-				" at the dump",
-				i);
+		if (transfer->checksums[i] == job->bos[i].checksum)
+			continue;
+		(void)steps_fail(transfer, -EBADMSG,
+				 "checksum mismatch, its contents in the image differ from those"
+				 " at the dump",
+				 i);
+		return;
 	}
-	return 0;
 }
 
-const struct steps load_steps = { begin_load, load_range, end_load };
+const struct steps load_steps = { begin_load, load_ranges, end_load };

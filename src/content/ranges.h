@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Divides the contents of one GPU's BOs into ranges, and imports the BOs of each range for the copy
- * engine. transfer.c processes the ranges. */
+ * engine. save.c and load.c process the ranges. */
 #ifndef AMDGPU_PLUGIN_CONTENT_RANGES_H
 #define AMDGPU_PLUGIN_CONTENT_RANGES_H
 

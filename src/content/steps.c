@@ -114,3 +114,16 @@ void steps_end_turn(struct slot_thread *thread)
 	}
 	(void)pthread_mutex_unlock(&transfer->lock);
 }
+
+void steps_finish_range(struct slot_thread *thread, uint64_t done_bytes)
+{
+	struct transfer *transfer = thread->transfer;
+
+	(void)pthread_mutex_lock(&transfer->lock);
+	transfer->done_bytes += done_bytes;
+	transfer->copy_s += thread->copy_s;
+	transfer->storage_s += thread->storage_s;
+	(void)pthread_mutex_unlock(&transfer->lock);
+	thread->copy_s = thread->storage_s = 0;
+	ranges_finish(&transfer->ranges, &thread->range);
+}

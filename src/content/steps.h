@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A transfer and its threads, for the files that have steps of them: transfer.c those of a dump,
- * load.c those of a restore, steps.c those of both. */
+/* A transfer and its threads, for the files that have steps of them: save.c those of a dump, load.c
+ * those of a restore, steps.c those of both. transfer.c runs them. */
 #ifndef AMDGPU_PLUGIN_CONTENT_STEPS_H
 #define AMDGPU_PLUGIN_CONTENT_STEPS_H
 
@@ -70,8 +70,10 @@ struct transfer {
 /* The steps that differ between the two directions. */
 struct steps {
 	int (*begin)(struct transfer *transfer);
-	int (*process_range)(struct slot_thread *thread);
-	int (*end)(struct transfer *transfer);
+	/* Takes ranges until none is left or a thread has failed. */
+	void (*process_ranges)(struct slot_thread *thread);
+	/* Is called after an error, too. */
+	void (*end)(struct transfer *transfer);
 };
 
 /* Notes the error of the transfer, and returns @ret. */
@@ -93,5 +95,7 @@ void steps_add_checksums(struct slot_thread *thread, uint64_t from, uint64_t to)
 /* Waits until the turns of all earlier ranges have ended. -ECANCELED: there was an error. */
 int steps_await_turn(struct slot_thread *thread);
 void steps_end_turn(struct slot_thread *thread);
+/* Adds @done_bytes and the times of the thread to the progress, and releases the range's BOs. */
+void steps_finish_range(struct slot_thread *thread, uint64_t done_bytes);
 
 #endif

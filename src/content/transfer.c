@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Copies the contents of one GPU's BOs to or from an image: each thread takes a range after
- * the other and processes its steps. content_save() and content_load() handle all GPUs and the log.
- */
+/* What a save and a load have in common: opens the GPU, divides its memory, and starts and joins
+ * the threads. save.c and load.c have their ways through the ranges, content.c all GPUs and the
+ * log. */
 #include "content/transfer.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 
 #include "amdgpu_plugin_util.h"
 #include "content/keep_part.h"
 #include "content/load.h"
 #include "content/ranges.h"
+#include "content/save.h"
 #include "content/sdma.h"
 #include "content/steps.h"
 #include "image/image.h"
@@ -26,197 +25,13 @@ _Static_assert(CONTENT_ALIGNMENT % IMAGE_IO_ALIGNMENT == 0, "ranges are whole bl
  * than the copy of a slot. */
 #define TIMER_SLACK_NS 1000ul
 
-/* Files that take their bytes in order have their ranges written by the threads that copy. */
-static bool is_kept(const struct transfer *transfer)
-{
-	return transfer->keep && !transfer->io.in_order;
-}
-
-/* Adds the range to the progress, and leaves its BOs. */
-static void finish_range(struct slot_thread *thread)
-{
-	struct transfer *transfer = thread->transfer;
-
-	(void)pthread_mutex_lock(&transfer->lock);
-	if (!is_kept(transfer))
-		transfer->done_bytes += thread->range.size;
-	transfer->copy_s += thread->copy_s;
-	transfer->storage_s += thread->storage_s;
-	(void)pthread_mutex_unlock(&transfer->lock);
-	thread->copy_s = thread->storage_s = 0;
-	ranges_finish(&transfer->ranges, &thread->range);
-}
-
-/* In the image, the contents of a range start IMAGE_HEADER_SIZE bytes after its offset. It writes
- * the bytes before them instead of its own last ones, which the next range writes. */
-static int write_contents(struct transfer *transfer, const struct range *range, char *memory,
-			  double *storage_s)
-{
-	bool is_last = range->offset + range->size == transfer->size;
-	double begin = now_seconds();
-	int ret = image_io_write(&transfer->io, memory - IMAGE_HEADER_SIZE, range->offset,
-				 range->size + (is_last ? IMAGE_HEADER_SIZE : 0));
-
-	*storage_s += now_seconds() - begin;
-	return ret < 0 ? steps_fail(transfer, ret, "write to the image",
-				    ranges_first_bo(&transfer->ranges, range))
-		       : 0;
-}
-
-static int write_range(struct slot_thread *thread)
-{
-	return write_contents(thread->transfer, &thread->range, steps_memory(thread),
-			      &thread->storage_s);
-}
-
-/* Puts the bytes of the image that end the previous range before the contents. */
-static void take_bytes_before(struct slot_thread *thread)
-{
-	struct transfer *transfer = thread->transfer;
-	char *memory = steps_memory(thread);
-
-	memcpy(memory - IMAGE_HEADER_SIZE, transfer->before, IMAGE_HEADER_SIZE);
-	memcpy(transfer->before, memory + thread->range.size - IMAGE_HEADER_SIZE,
-	       IMAGE_HEADER_SIZE);
-}
-
-static int write_in_turn(struct slot_thread *thread)
-{
-	struct transfer *transfer = thread->transfer;
-	int ret = steps_await_turn(thread);
-
-	if (ret < 0)
-		return ret;
-	take_bytes_before(thread);
-	if (transfer->io.in_order)
-		ret = write_range(thread);
-	if (!ret)
-		steps_end_turn(thread);
-	return ret;
-}
-
-/* A thread of the keep. */
-static void write_part(struct keep_part *part)
-{
-	struct transfer *transfer = part->owner;
-	struct range *range = &part->range;
-	char *memory = part->memory + steps_contents_at(transfer);
-	double storage_s = 0;
-
-	if (!steps_has_stopped(transfer) && transfer->checksums)
-		ranges_add_checksums(&transfer->ranges, range, memory, 0, range->size,
-				     transfer->checksums);
-	if (!steps_has_stopped(transfer))
-		(void)write_contents(transfer, range, memory, &storage_s);
-	(void)pthread_mutex_lock(&transfer->lock);
-	transfer->done_bytes += range->size;
-	transfer->storage_s += storage_s;
-	ranges_free_pieces(range);
-	if (!--transfer->unwritten)
-		(void)pthread_cond_signal(&transfer->written);
-	(void)pthread_mutex_unlock(&transfer->lock);
-}
-
-static void await_written(struct transfer *transfer)
-{
-	(void)pthread_mutex_lock(&transfer->lock);
-	while (transfer->unwritten)
-		(void)pthread_cond_wait(&transfer->written, &transfer->lock);
-	(void)pthread_mutex_unlock(&transfer->lock);
-}
-
-/* Leaves the contents of the slot to the threads of the keep. */
-static int keep_range(struct slot_thread *thread)
-{
-	struct transfer *transfer = thread->transfer;
-	int ret = steps_await_turn(thread);
-
-	if (!ret && ranges_copy(&thread->range, &thread->part->range) < 0)
-		ret = steps_fail(transfer, -ENOMEM, "allocate", steps_first_bo(thread));
-	if (ret < 0)
-		return ret;
-	take_bytes_before(thread);
-	(void)pthread_mutex_lock(&transfer->lock);
-	transfer->unwritten++;
-	(void)pthread_mutex_unlock(&transfer->lock);
-	thread->part->owner = transfer;
-	keep_write(transfer->keep, take_ptr(&thread->part), write_part);
-	steps_end_turn(thread);
-	return 0;
-}
-
-static int save_range(struct slot_thread *thread)
-{
-	struct transfer *transfer = thread->transfer;
-	int ret = steps_start_copy(thread, SDMA_BO_TO_SLOT);
-
-	if (!ret)
-		ret = steps_await_copy(thread);
-	if (!ret && is_kept(transfer))
-		return keep_range(thread);
-	if (!ret) {
-		steps_add_checksums(thread, 0, thread->range.size);
-		ret = write_in_turn(thread);
-	}
-	if (!ret && !transfer->io.in_order)
-		ret = write_range(thread);
-	return ret;
-}
-
-static bool wants_part(void *argument)
-{
-	return ranges_are_left(argument);
-}
-
-static void report_lost(struct transfer *transfer)
-{
-	const char *action;
-	int ret = keep_lost_by(transfer->keep, &action);
-
-	(void)steps_fail(transfer, ret, action, 0);
-}
-
-/* The part comes before the range: all parts may be taken, and the ranges in them are written in
- * order. */
-static bool take_range(struct slot_thread *thread)
-{
-	struct transfer *transfer = thread->transfer;
-
-	if (transfer->keep && !thread->part) {
-		thread->part = keep_take(transfer->keep, transfer->kept_gpu, wants_part,
-					 &transfer->ranges);
-		if (!thread->part && ranges_are_left(&transfer->ranges))
-			report_lost(transfer);
-		if (!thread->part)
-			return false;
-		sdma_set_memory(transfer->gpu, thread->slot, &thread->part->bo);
-	}
-	return ranges_take(&transfer->ranges, &thread->range);
-}
-
-/* The copy of the other slot: the last one, or the only one that still runs after an error. */
-static void end_pair(struct slot_thread *thread)
-{
-	if (!thread->is_paired)
-		return;
-	steps_change_slot(thread);
-	if (!steps_await_copy(thread))
-		finish_range(thread);
-}
-
 static void *run_thread(void *argument)
 {
 	struct slot_thread *thread = argument;
 	struct transfer *transfer = thread->transfer;
 
 	(void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
-	while (take_range(thread) && !transfer->steps->process_range(thread))
-		finish_range(thread);
-	end_pair(thread);
-	if (thread->part)
-		keep_give(transfer->keep, take_ptr(&thread->part));
-	if (transfer->keep)
-		keep_wake(transfer->keep);
+	transfer->steps->process_ranges(thread);
 	/* After an error, wake the threads that wait for a turn: the turn never comes. */
 	(void)pthread_mutex_lock(&transfer->lock);
 	for (unsigned int i = 0; i < transfer->slots.threads; i++)
@@ -268,32 +83,6 @@ static int alloc(struct transfer *transfer)
 	transfer->checksums = calloc(transfer->job->num_bos + 1, sizeof(*transfer->checksums));
 	return transfer->checksums ? 0 : -ENOMEM;
 }
-
-static int begin_save(struct transfer *transfer)
-{
-	struct content_job *job = transfer->job;
-	uint64_t length = htole64(transfer->size);
-	int ret = image_io_begin_save(
-		&transfer->io, job->image_fd, job->streamed, transfer->plan->settings->skip_zeros,
-		IMAGE_HEADER_SIZE + transfer->size, transfer->plan->num_transfers);
-
-	job->has_checksums = false;
-	memcpy(transfer->before, &length, IMAGE_HEADER_SIZE);
-	return ret < 0 ? steps_fail(transfer, ret, "reserve room for the image", 0) : 0;
-}
-
-static int end_save(struct transfer *transfer)
-{
-	struct content_job *job = transfer->job;
-	int ret = image_io_end_save(&transfer->io);
-
-	job->has_checksums = transfer->checksums;
-	for (size_t i = 0; job->has_checksums && i < job->num_bos; i++)
-		job->bos[i].checksum = transfer->checksums[i];
-	return ret < 0 ? steps_fail(transfer, ret, "write to the image", job->num_bos - 1) : 0;
-}
-
-static const struct steps saving = { begin_save, save_range, end_save };
 
 static struct slots choose_slots(const struct transfer *transfer)
 {
@@ -403,7 +192,7 @@ int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint
 		return -ENOMEM;
 	transfer->plan = plan;
 	transfer->job = job;
-	transfer->steps = plan->save ? &saving : &load_steps;
+	transfer->steps = plan->save ? &save_steps : &load_steps;
 	transfer->size = size;
 	transfer->kept_gpu = job->keep ? keep_find_gpu(job->keep, job->render_minor) : NULL;
 	transfer->keep = transfer->kept_gpu ? job->keep : NULL;
@@ -437,9 +226,7 @@ void transfer_copy(struct transfer *transfer)
 
 void transfer_finish(struct transfer *transfer)
 {
-	await_written(transfer);
-	if (!steps_has_stopped(transfer))
-		(void)transfer->steps->end(transfer);
+	transfer->steps->end(transfer);
 	tear_down(transfer);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads and writes ranges of a pages file or stream. transfer.c chooses the bytes, and
+/* Reads and writes ranges of a pages file or stream. save.c and load.c choose the bytes, and
  * image_create_pages() and image_open_pages() open the file. */
 #include "storage/image_io.h"
 
