@@ -55,11 +55,16 @@ struct ring {
 	bool polling;
 };
 
+/* Addresses of the GPU. */
+struct gpu_range {
+	amdgpu_va_handle handle;
+	uint64_t va;
+};
+
 struct slot {
 	unsigned int ring;
 	amdgpu_bo_handle ib;
-	amdgpu_va_handle ib_range;
-	uint64_t ib_va;
+	struct gpu_range ib_range;
 	uint32_t *dwords;
 	uint64_t fence;
 	bool busy;
@@ -85,26 +90,26 @@ struct sdma {
 	struct slot *slots;
 };
 
-/* Maps @bo at a GPU address that libdrm chooses. */
-static int map_bo(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t size, amdgpu_va_handle *ret_range,
-		  uint64_t *ret_va)
+/* Maps @bo at a GPU address that libdrm chooses, @lead bytes after a huge page if it is large. */
+static int map_bo(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t size, uint64_t lead,
+		  struct gpu_range *ret_range)
 {
-	amdgpu_va_handle range;
-	uint64_t va;
+	const uint64_t unit = size < SDMA_HUGE_PAGE ? GPU_PAGE : SDMA_HUGE_PAGE;
+	struct gpu_range range;
 	int ret;
 
-	ret = amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general, size,
-				    size < SDMA_HUGE_PAGE ? GPU_PAGE : SDMA_HUGE_PAGE, 0, &va,
-				    &range, 0);
+	lead %= unit;
+	ret = amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general, lead + size, unit, 0,
+				    &range.va, &range.handle, 0);
 	if (ret < 0)
 		return ret;
-	ret = amdgpu_bo_va_op(bo, 0, size, va, 0, AMDGPU_VA_OP_MAP);
+	range.va += lead;
+	ret = amdgpu_bo_va_op(bo, 0, size, range.va, 0, AMDGPU_VA_OP_MAP);
 	if (ret < 0) {
-		(void)amdgpu_va_range_free(range);
+		(void)amdgpu_va_range_free(range.handle);
 		return ret;
 	}
 	*ret_range = range;
-	*ret_va = va;
 	return 0;
 }
 
@@ -134,21 +139,19 @@ static int check_offset(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t mmap_off
 	return map.out.addr_ptr == mmap_offset ? 0 : -ESTALE;
 }
 
-static int wrap_bo(struct sdma *gpu, amdgpu_bo_handle handle, uint64_t size, struct sdma_bo *ret_bo)
+static int wrap_bo(struct sdma *gpu, amdgpu_bo_handle handle, uint64_t size, uint64_t lead,
+		   struct sdma_bo *ret_bo)
 {
-	struct sdma_bo bo = { .bo = handle };
-	amdgpu_va_handle range;
+	struct gpu_range range;
 	int ret;
 
 	size = ROUND_UP_PAGE(size);
-	bo.size = size;
-	ret = map_bo(gpu, handle, size, &range, &bo.va);
+	ret = map_bo(gpu, handle, size, lead, &range);
 	if (ret < 0) {
 		(void)amdgpu_bo_free(handle);
 		return ret;
 	}
-	bo.va_range = range;
-	*ret_bo = bo;
+	*ret_bo = (struct sdma_bo){ handle, range.handle, range.va, size };
 	return 0;
 }
 
@@ -169,7 +172,7 @@ int sdma_bo_import(struct sdma *gpu, const struct content_bo *bo, struct sdma_bo
 		(void)amdgpu_bo_free(import.buf_handle);
 		return ret;
 	}
-	return wrap_bo(gpu, import.buf_handle, bo->size, ret_bo);
+	return wrap_bo(gpu, import.buf_handle, bo->size, 0, ret_bo);
 }
 
 void sdma_bo_release(struct sdma_bo *bo)
@@ -259,7 +262,8 @@ int sdma_register(struct sdma *gpu, char *memory, size_t size, struct sdma_bo *r
 	amdgpu_bo_handle handle;
 	int ret = amdgpu_create_bo_from_user_mem(gpu->device, memory, size, &handle);
 
-	return ret < 0 ? ret : wrap_bo(gpu, handle, size, ret_bo);
+	/* The place in a huge page is that in memory, so that the GPU sees huge pages, too. */
+	return ret < 0 ? ret : wrap_bo(gpu, handle, size, (uintptr_t)memory, ret_bo);
 }
 
 static int make_staging(struct sdma *gpu)
@@ -295,12 +299,11 @@ static int make_ib(struct sdma *gpu, struct slot *slot)
 		.preferred_heap = AMDGPU_GEM_DOMAIN_GTT,
 	};
 	void *address;
-	int ret;
+	int ret = amdgpu_bo_alloc(gpu->device, &request, &slot->ib);
 
-	ret = amdgpu_bo_alloc(gpu->device, &request, &slot->ib);
 	if (ret < 0)
 		return ret;
-	ret = map_bo(gpu, slot->ib, gpu->ib_size, &slot->ib_range, &slot->ib_va);
+	ret = map_bo(gpu, slot->ib, gpu->ib_size, 0, &slot->ib_range);
 	if (ret < 0)
 		return ret;
 	ret = amdgpu_bo_cpu_map(slot->ib, &address);
@@ -354,7 +357,7 @@ int sdma_open_bare(uint32_t render_minor, unsigned int slots, size_t slot_size,
 int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu)
 {
 	struct sdma *gpu = NULL;
-	int ret = sdma_open_bare(render_minor, slots, staging_round_up(slot_size), &gpu);
+	int ret = sdma_open_bare(render_minor, slots, staging_round_up_slot(slot_size), &gpu);
 
 	if (!ret)
 		ret = make_staging(gpu);
@@ -370,8 +373,8 @@ static void free_ib(const struct sdma *gpu, struct slot *slot)
 {
 	if (slot->dwords)
 		(void)amdgpu_bo_cpu_unmap(slot->ib);
-	if (slot->ib_range)
-		unmap_bo(slot->ib, gpu->ib_size, slot->ib_range, slot->ib_va);
+	if (slot->ib_range.handle)
+		unmap_bo(slot->ib, gpu->ib_size, slot->ib_range.handle, slot->ib_range.va);
 	if (slot->ib)
 		(void)amdgpu_bo_free(slot->ib);
 }
@@ -479,7 +482,7 @@ int sdma_submit(struct sdma *gpu, unsigned int slot_index, enum sdma_direction d
 		const struct sdma_piece *pieces, size_t num_pieces)
 {
 	struct slot *slot = &gpu->slots[slot_index];
-	struct amdgpu_cs_ib_info ib = { .ib_mc_address = slot->ib_va };
+	struct amdgpu_cs_ib_info ib = { .ib_mc_address = slot->ib_range.va };
 	struct amdgpu_cs_request request = {
 		.ip_type = AMDGPU_HW_IP_DMA, .ring = slot->ring, .number_of_ibs = 1, .ibs = &ib
 	};

@@ -22,7 +22,7 @@ struct sdma;
 
 /* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size
  * bytes. Each slot is registered with the GPU once. The memory has huge pages if the system has
- * them: a slot, and all together, of SDMA_HUGE_PAGE or more are rounded up to a multiple of it.
+ * them. A slot is rounded up to whole pages of the kernel, and all together to SDMA_HUGE_PAGE.
  * The slots are distributed over the rings that the GPU offers for copies. -ENODEV: libdrm returned
  * the handle of another GPU. -ENODATA: there is no ring. */
 int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu);

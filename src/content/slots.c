@@ -71,6 +71,17 @@ struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_tran
 	return choose(staging_bytes, size, count_threads(num_transfers));
 }
 
+void slots_align(struct slots *slots, uint64_t unit)
+{
+	uint64_t budget = slots->count * slots->memory;
+	uint64_t size = slots->memory < unit ? unit : slots->memory / unit * unit;
+	uint64_t memory = size + 2 * SLOT_MARGIN;
+	unsigned int count = (unsigned int)(budget / memory);
+
+	if (slots->size % unit && count >= SLOTS_WANTED)
+		*slots = (struct slots){ count, count, memory, size };
+}
+
 struct slots slots_choose_pairs(uint64_t staging_bytes, uint64_t size, size_t num_transfers)
 {
 	struct slots slots = choose(staging_bytes, size, 2 * count_pairs(num_transfers));

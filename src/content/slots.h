@@ -26,6 +26,10 @@ struct slots {
  * @size bytes fill. The processors are for @num_transfers transfers, which are not 0. */
 struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers);
 
+/* Makes the contents of the slots multiples of @unit bytes, in the same memory, if it has room for
+ * several of them. */
+void slots_align(struct slots *slots, uint64_t unit);
+
 /* For a load from a file that is in memory: a thread reads to one of its slots while the engine
  * copies from the other. At least two slots of one page. */
 struct slots slots_choose_pairs(uint64_t staging_bytes, uint64_t size, size_t num_transfers);

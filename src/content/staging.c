@@ -40,6 +40,13 @@ size_t staging_round_up(size_t size)
 	return (size + unit - 1) / unit * unit;
 }
 
+size_t staging_round_up_slot(size_t size)
+{
+	size_t page = (size_t)getpagesize();
+
+	return (size + page - 1) / page * page;
+}
+
 /* Memory at the alignment of a huge page. */
 static char *map_aligned(size_t size)
 {

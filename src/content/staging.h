@@ -13,6 +13,8 @@
  * bytes are in a huge page, too. amdgpu_gem_userptr_ioctl() refuses parts of the kernel's pages,
  * which have 64 KiB on some machines. */
 size_t staging_round_up(size_t size);
+/* The same for a part of it: whole pages of the kernel. */
+size_t staging_round_up_slot(size_t size);
 /* Bytes for the slots of a GPU whose user has not chosen them. They grow with the memory that is
  * free in this process's cgroup. */
 uint64_t staging_choose(void);

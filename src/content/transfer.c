@@ -94,6 +94,8 @@ static struct slots choose_slots(const struct transfer *transfer)
 		return slots_of_parts(keep_part_size(transfer->keep));
 	slots = (transfer->io.cached ? slots_choose_pairs : slots_choose)(memory, transfer->size,
 									  plan->num_transfers);
+	if (plan->save)
+		slots_align(&slots, image_io_unit(&transfer->io));
 	if (plan->settings->one_thread) {
 		slots.count /= slots.threads;
 		slots.threads = 1;

@@ -72,6 +72,11 @@ uint64_t image_io_shift(const struct image_io *io)
 	return io->aligns_memory ? IMAGE_HEADER_SIZE : 0;
 }
 
+uint64_t image_io_unit(const struct image_io *io)
+{
+	return io->in_memory ? TMPFS_HUGE_PAGE : IMAGE_IO_ALIGNMENT;
+}
+
 /* Object stores that are mounted by FUSE take the bytes of a file in order. At other bytes some end
  * the upload, so the plugin does not try. Some report success when they ignore a new size. None of
  * them has fallocate(), which the other file systems of FUSE may lack, too. */
@@ -95,7 +100,7 @@ int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_ze
 	/* There, fallocate() fills the file with zeros, and there is no page cache to bypass. */
 	io->in_memory = tmpfs_has_file(fd);
 	if (io->in_memory) {
-		tmpfs_init(&io->tmpfs, fd, num_images);
+		tmpfs_init(&io->tmpfs, fd, size, num_images);
 		return 0;
 	}
 	io->reserved = fallocate(fd, 0, 0, (off_t)size) == 0;

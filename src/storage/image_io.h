@@ -70,6 +70,8 @@ int image_io_read(struct image_io *io, char *memory, uint64_t offset, uint64_t s
  * IMAGE_HEADER_SIZE if direct access needs whole pages of memory, too. Does not change after
  * image_io_begin_save() or image_io_begin_load(). */
 uint64_t image_io_shift(const struct image_io *io);
+/* Ranges of a multiple of so many bytes are written best. Does not change either. */
+uint64_t image_io_unit(const struct image_io *io);
 
 void image_io_done(struct image_io *io);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Writes to a file of tmpfs from several threads: through mappings, or by pwrite() on few
- * processors. */
+/* Writes to a file of tmpfs from several threads: to huge pages where these cost less, else through
+ * a mapping with pages of the kernel's size, or by pwrite() on few processors. */
 #ifndef AMDGPU_PLUGIN_STORAGE_TMPFS_H
 #define AMDGPU_PLUGIN_STORAGE_TMPFS_H
 
@@ -10,38 +10,56 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A part of the file that is mapped for all threads. */
-struct tmpfs_window {
-	/* NULL if nothing is mapped. */
-	char *memory;
-	uint64_t offset;
-	/* Threads that write to it. */
-	unsigned int users;
+/* Only whole aligned huge pages of the file are written as such, so a write of less has none. The
+ * kernel's may have another size: then it makes none. */
+#define TMPFS_HUGE_PAGE (2ull << 20)
+
+/* How a huge page of the file is filled. */
+enum tmpfs_way {
+	/* In pages of the kernel's size, as the rest of the file. */
+	TMPFS_PLAIN,
+	TMPFS_HUGE,
+	TMPFS_WAYS,
 };
 
-/* The ranges that are written at the same time follow each other, so they lie in two windows, or in
- * three. */
-#define TMPFS_WINDOWS 4
+/* What a way has cost so far. */
+struct tmpfs_cost {
+	unsigned int pages;
+	/* Processor time of the threads. */
+	double seconds;
+};
 
 struct tmpfs {
 	/* Borrowed. */
 	int fd;
-	/* There are enough processors for mappings of the file, and they work. */
+	uint64_t size;
+	/* The file, at an address that is aligned as huge pages are, in @room; NULL: not mapped. */
+	char *memory;
+	char *room;
+	size_t room_size;
+	/* There are enough processors for plain pages through the mapping, and that works. */
 	bool maps;
-	/* How many more threads may write. */
+	/* How many more threads may write plain pages. */
 	sem_t writers;
+	/* Both ways are tried before it is set. */
+	bool has_chosen;
+	enum tmpfs_way way;
 	pthread_mutex_t lock;
-	/* Under the lock. */
-	struct tmpfs_window windows[TMPFS_WINDOWS];
+	/* Under the lock, as are changes of the two above. */
+	enum tmpfs_way next;
+	struct tmpfs_cost costs[TMPFS_WAYS];
+	/* Huge pages that the kernel has refused since it has made one. */
+	unsigned int refused;
 };
 
 bool tmpfs_has_file(int fd);
 
-/* Borrows @fd. @num_images are written at the same time. */
-void tmpfs_init(struct tmpfs *tmpfs, int fd, size_t num_images);
+/* Borrows @fd, whose file has @size bytes. @num_images are written at the same time. */
+void tmpfs_init(struct tmpfs *tmpfs, int fd, uint64_t size, size_t num_images);
 void tmpfs_done(struct tmpfs *tmpfs);
 
-/* -ENOSPC, and never SIGBUS, if the file system is full. */
+/* -ENOSPC, and never SIGBUS, if the file system is full. Bytes that are not written stay a hole,
+ * and no memory is taken for them. */
 int tmpfs_write(struct tmpfs *tmpfs, const char *memory, uint64_t offset, uint64_t size);
 
 #endif

@@ -137,3 +137,29 @@ TEST_WITH(one_page_has_one_pair, begin, NULL)
 	assert_int_equal(slots.threads, 1);
 	assert_int_equal(slots.size, PAGE);
 }
+
+TEST_WITH(aligned_contents_fit_in_the_same_memory, begin, NULL)
+{
+	for (uint64_t bytes = 3 * PAGE; bytes < 80 * MIB; bytes += 257 * PAGE) {
+		struct slots before = slots_choose(bytes, GIB, 1), slots = before;
+
+		slots_align(&slots, 2 * MIB);
+		assert_in_range(memory_of(&slots), 1, memory_of(&before));
+		assert_int_equal(slots.threads, slots.count);
+		assert_int_equal(slots.size, slots.memory - 2 * SLOT_MARGIN);
+		/* Four slots of 2 MiB with their margins. */
+		if (before.count * before.memory >= 8 * MIB + 8 * SLOT_MARGIN)
+			assert_int_equal(slots.size % (2 * MIB), 0);
+		else
+			assert_int_equal(slots.memory, before.memory);
+	}
+}
+
+TEST_WITH(much_memory_has_large_aligned_slots, begin, NULL)
+{
+	struct slots slots = slots_choose(48 * MIB, GIB, 1);
+
+	slots_align(&slots, 2 * MIB);
+	assert_int_equal(slots.size, 4 * MIB);
+	assert_int_equal(slots.count, 11);
+}
