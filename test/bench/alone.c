@@ -20,6 +20,14 @@
 #define JOBS_MAX       64
 #define THREADS_MAX    16
 
+/* Linux 5.14 and 6.1; not in the headers of older systems. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
 struct task_of_job {
 	pthread_t thread;
 	struct content_job *job;
@@ -178,17 +186,19 @@ int copy_alone_run(struct content_job *jobs, size_t num_jobs, bool save)
 }
 
 const struct storage_way storage_ways[] = {
-	{ "buffered 256K", 256u << 10, 1, false, false, false },
-	{ "buffered 4M", 4u << 20, 1, false, false, false },
-	{ "buffered 4M, 2 threads", 4u << 20, 2, false, false, false },
-	{ "direct 4M", 4u << 20, 1, true, true, false },
-	{ "direct 1M, 4 threads", 1u << 20, 4, true, true, false },
-	{ "direct 4M, 4 threads", 4u << 20, 4, true, true, false },
-	{ "direct 4M, 8 threads", 4u << 20, 8, true, true, false },
-	{ "buffered 1M, 8 threads", 1u << 20, 8, false, false, false },
-	{ "buffered 1M, 16 threads", 1u << 20, 16, false, false, false },
-	{ "mapped 4M, 4 threads", 4u << 20, 4, false, false, true },
-	{ "mapped 4M, 8 threads", 4u << 20, 8, false, false, true },
+	{ "buffered 256K", 256u << 10, 1, false, false, false, false },
+	{ "buffered 4M", 4u << 20, 1, false, false, false, false },
+	{ "buffered 4M, 2 threads", 4u << 20, 2, false, false, false, false },
+	{ "direct 4M", 4u << 20, 1, true, true, false, false },
+	{ "direct 1M, 4 threads", 1u << 20, 4, true, true, false, false },
+	{ "direct 4M, 4 threads", 4u << 20, 4, true, true, false, false },
+	{ "direct 4M, 8 threads", 4u << 20, 8, true, true, false, false },
+	{ "buffered 1M, 8 threads", 1u << 20, 8, false, false, false, false },
+	{ "buffered 1M, 16 threads", 1u << 20, 16, false, false, false, false },
+	{ "mapped 4M, 4 threads", 4u << 20, 4, false, false, true, false },
+	{ "mapped 4M, 8 threads", 4u << 20, 8, false, false, true, false },
+	{ "huge 4M, 8 threads", 4u << 20, 8, false, false, true, true },
+	{ "huge 4M, 12 threads", 4u << 20, 12, false, false, true, true },
 };
 const unsigned int num_storage_ways = ARRAY_SIZE(storage_ways);
 
@@ -216,6 +226,32 @@ static int move_mapped(const struct mover *mover, char *memory, uint64_t offset,
 	return munmap(file, size) < 0 ? -errno : 0;
 }
 
+/* Makes whole huge pages of the empty part of the file, if the kernel can. */
+static void make_huge(char *file, uint64_t size)
+{
+	for (uint64_t at = 0; size - at >= SDMA_HUGE_PAGE; at += SDMA_HUGE_PAGE) {
+		(void)madvise(file + at, (size_t)getpagesize(), MADV_POPULATE_WRITE);
+		(void)madvise(file + at, SDMA_HUGE_PAGE, MADV_COLLAPSE);
+	}
+}
+
+static int move_huge(const struct mover *mover, const char *memory, uint64_t offset, uint64_t size)
+{
+	char *room =
+		mmap(NULL, size + SDMA_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *file;
+
+	if (room == MAP_FAILED)
+		return -errno;
+	file = mmap(room + -(uintptr_t)room % SDMA_HUGE_PAGE, size, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_FIXED, mover->fd, (off_t)offset);
+	if (file == MAP_FAILED)
+		return -errno;
+	make_huge(file, size);
+	memcpy(file, memory, size);
+	return munmap(room, size + SDMA_HUGE_PAGE) < 0 ? -errno : 0;
+}
+
 /* @size may exceed the file, which then ends with a whole block. */
 static int move_block(const struct mover *mover, char *memory, uint64_t offset, uint64_t size)
 {
@@ -224,6 +260,8 @@ static int move_block(const struct mover *mover, char *memory, uint64_t offset, 
 	if (mover->streamed)
 		return mover->save ? write_full(mover->fd, memory, in_file)
 				   : read_full(mover->fd, memory, in_file);
+	if (way->huge && mover->save)
+		return move_huge(mover, memory, offset, in_file);
 	if (way->mapped)
 		return move_mapped(mover, memory, offset, in_file);
 	if (mover->save)

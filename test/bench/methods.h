@@ -27,6 +27,8 @@ struct storage_way {
 	bool direct;
 	bool reserve;
 	bool mapped;
+	/* Of huge pages, for a save. */
+	bool huge;
 };
 #define STORAGE_WAYS_MAX 16
 extern const struct storage_way storage_ways[];
