@@ -4,8 +4,8 @@
  *
  *      keep_new()       allocates, makes present and registers with a GPU each part; no queue is
  *                       stopped yet
- *      content_start_save()   a range is copied to a part of the memory. If all parts are in use, the
- *                             copy waits until a thread of the keep has written one.
+ *      content_start_save()   a range is copied to a part of the memory. The threads of the keep wait
+ *                             meanwhile. If all parts are in use, they begin, and the copy waits.
  *      content_await_copies() all is copied
  *      keep_close_gpus()      the queues run
  *      content_finish()       all is written

@@ -58,6 +58,10 @@ struct keep {
 	pthread_mutex_t lock;
 	pthread_cond_t queued;
 	struct keep_part *first, **last;
+	/* GPUs whose contents are being copied. */
+	unsigned int copying;
+	/* A copy has had to wait for a part. */
+	bool was_full;
 	bool gpus_closed, ends;
 	/* The error after which the memory is lost, or 0. */
 	int lost;
@@ -301,8 +305,11 @@ struct keep_part *keep_take(struct keep *keep, struct keep_gpu *gpu,
 	struct keep_part *part;
 
 	(void)pthread_mutex_lock(&keep->lock);
-	while (!gpu->free && !keep->lost && is_wanted(argument))
+	while (!gpu->free && !keep->lost && is_wanted(argument)) {
+		keep->was_full = true;
+		(void)pthread_cond_broadcast(&keep->queued);
 		(void)pthread_cond_wait(&gpu->given, &keep->lock);
+	}
 	part = keep->lost ? NULL : gpu->free;
 	if (part)
 		gpu->free = part->next;
@@ -369,13 +376,35 @@ void keep_write(struct keep *keep, struct keep_part *part, void (*write)(struct 
 	(void)pthread_mutex_unlock(&keep->lock);
 }
 
+void keep_begin_copy(struct keep *keep)
+{
+	(void)pthread_mutex_lock(&keep->lock);
+	keep->copying++;
+	(void)pthread_mutex_unlock(&keep->lock);
+}
+
+void keep_end_copy(struct keep *keep)
+{
+	(void)pthread_mutex_lock(&keep->lock);
+	if (!--keep->copying)
+		(void)pthread_cond_broadcast(&keep->queued);
+	(void)pthread_mutex_unlock(&keep->lock);
+}
+
+/* Called with the lock. Until all is copied, writing would only take bandwidth of the memory from
+ * the copy, for which the job stands still. */
+static bool may_write(const struct keep *keep)
+{
+	return !keep->copying || keep->was_full;
+}
+
 /* NULL: the threads end. */
 static struct keep_part *take_queued(struct keep *keep)
 {
 	struct keep_part *part;
 
 	(void)pthread_mutex_lock(&keep->lock);
-	while (!keep->first && !keep->ends)
+	while (!(keep->first && may_write(keep)) && !keep->ends)
 		(void)pthread_cond_wait(&keep->queued, &keep->lock);
 	part = keep->first;
 	if (part)

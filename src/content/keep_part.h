@@ -42,8 +42,12 @@ void keep_give(struct keep *keep, struct keep_part *part);
 void keep_lose(struct keep *keep, int ret, const char *action);
 /* The error of the first keep_lose(), or 0. It may be of another GPU or process. */
 int keep_lost_by(struct keep *keep, const char **ret_action);
+/* The contents of a GPU are copied to parts between these. */
+void keep_begin_copy(struct keep *keep);
+void keep_end_copy(struct keep *keep);
 /* A thread of the keep calls @write, and then gives the part back. Parts are written in the order
- * of these calls, several at the same time. */
+ * of these calls, several at the same time, as soon as no GPU is copied, or a copy has had to wait
+ * for a part. */
 void keep_write(struct keep *keep, struct keep_part *part, void (*write)(struct keep_part *part));
 
 #endif

@@ -218,12 +218,16 @@ void transfer_copy(struct transfer *transfer)
 	/* content_stop() may have come while this GPU waited for the limit. */
 	if (steps_has_stopped(transfer))
 		return;
+	if (transfer->keep)
+		keep_begin_copy(transfer->keep);
 	if (set_up(transfer) == 0) {
 		run_threads(transfer);
 		if (!steps_has_stopped(transfer))
 			(void)check_faults(transfer);
 	}
 	close_gpu(transfer);
+	if (transfer->keep)
+		keep_end_copy(transfer->keep);
 }
 
 void transfer_finish(struct transfer *transfer)
