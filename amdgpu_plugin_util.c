@@ -116,14 +116,30 @@ int compare_u32(const void *left, const void *right)
 {
 	const uint32_t *a = left, *b = right;
 
-	return *a < *b ? -1 : *a > *b;
+	return ORDER(*a, *b);
 }
 
 int compare_u64(const void *left, const void *right)
 {
 	const uint64_t *a = left, *b = right;
 
-	return *a < *b ? -1 : *a > *b;
+	return ORDER(*a, *b);
+}
+
+size_t lower_bound(const void *key, const void *array, size_t count, size_t size,
+		   int (*compare)(const void *element, const void *key))
+{
+	size_t first = 0, end = count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (compare((const char *)array + middle * size, key) < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
 }
 
 int pid_list_add(struct pid_list *list, pid_t pid)

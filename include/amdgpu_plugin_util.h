@@ -47,9 +47,17 @@ int array_grow(void *array, size_t count, size_t size);
  * array must have come by this function. On -ENOMEM the array stays as it was. */
 int array_append(void *array, size_t *count, size_t size, const void *element);
 
+/* The order of two numbers, for functions that compare: -1, 0 or 1. */
+#define ORDER(one, other) (((one) > (other)) - ((one) < (other)))
+
 /* For qsort() and bsearch(), also of structs that begin with the number. */
 int compare_u32(const void *left, const void *right);
 int compare_u64(const void *left, const void *right);
+
+/* Searches an array that is sorted as @compare says, which gets an element and @key. Return: the
+ * index of the first element that is not before @key, or @count. */
+size_t lower_bound(const void *key, const void *array, size_t count, size_t size,
+		   int (*compare)(const void *element, const void *key));
 
 /* Pids in the pid namespace of the calling process. A list that is all zero is empty. */
 struct pid_list {

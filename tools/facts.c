@@ -75,7 +75,7 @@ static int compare_owners(const void *left, const void *right)
 {
 	const struct owner_sum *a = left, *b = right;
 
-	return a->owner_pid < b->owner_pid ? -1 : a->owner_pid > b->owner_pid;
+	return ORDER(a->owner_pid, b->owner_pid);
 }
 
 static void add_object(struct owner_sum *owner, const KfdBoEntry *bo)

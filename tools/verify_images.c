@@ -54,9 +54,7 @@ static int compare_objects(const void *left, const void *right)
 {
 	const struct object *a = left, *b = right;
 
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return a->number < b->number ? -1 : a->number > b->number;
+	return ORDER(a->pid, b->pid) ?: ORDER(a->number, b->number);
 }
 
 static int add_objects(const CriuKfd *kfd, struct object_list *objects)

@@ -154,9 +154,7 @@ static int compare_places(const void *a, const void *b)
 {
 	const struct place *one = a, *other = b;
 
-	if (one->device != other->device)
-		return one->device < other->device ? -1 : 1;
-	return one->offset < other->offset ? -1 : one->offset > other->offset;
+	return ORDER(one->device, other->device) ?: ORDER(one->offset, other->offset);
 }
 
 /* The places of BOs that imports have shown, in order. The caller frees them. */

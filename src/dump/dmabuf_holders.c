@@ -20,9 +20,7 @@ static int compare_files(const void *a, const void *b)
 {
 	const struct dmabuf_file *one = a, *other = b;
 
-	if (one->device != other->device)
-		return one->device < other->device ? -1 : 1;
-	return one->inode < other->inode ? -1 : one->inode > other->inode;
+	return ORDER(one->device, other->device) ?: ORDER(one->inode, other->inode);
 }
 
 static int add_file(struct dmabuf_files *files, pid_t pid, int number)
@@ -117,17 +115,10 @@ uint32_t dmabuf_holders_find(const struct dmabuf_files *files, uint64_t device, 
 			     size_t *ret_first)
 {
 	const struct dmabuf_file wanted = { .device = device, .inode = inode };
-	size_t first = 0, end = files->count;
+	size_t first =
+		lower_bound(&wanted, files->list, files->count, sizeof(wanted), compare_files);
 	uint32_t count = 0;
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (compare_files(&files->list[middle], &wanted) < 0)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	*ret_first = first;
 	while (first + count < files->count && !compare_files(&files->list[first + count], &wanted))
 		count++;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amdgpu_plugin_util.h"
 #include "dump/dmabuf_holders.h"
 #include "dump/shared_bos.h"
 #include "image/image.h"
@@ -15,45 +16,35 @@
  * of the object itself holds one. */
 #define IMPORT_REFERENCES 3
 
-static int compare_numbers(uint64_t one, uint64_t other)
-{
-	return one < other ? -1 : one > other;
-}
-
 int object_rules_compare(const void *a, const void *b)
 {
 	const struct shared_bo *one = a, *other = b;
-	int order = compare_numbers(one->process, other->process);
 
-	return order ? order : compare_numbers(one->index, other->index);
+	return ORDER(one->process, other->process) ?: ORDER(one->index, other->index);
 }
 
 static int compare_offsets(const void *a, const void *b)
 {
 	const struct shared_bo *one = a, *other = b;
-	int order = compare_numbers(one->device, other->device);
 
-	if (!order)
-		order = compare_numbers(one->offset, other->offset);
-	return order ? order : object_rules_compare(a, b);
+	return ORDER(one->device, other->device) ?: ORDER(one->offset, other->offset)
+						 ?: object_rules_compare(a, b);
 }
 
 static int compare_owner_places(const void *a, const void *b)
 {
 	const struct shared_bo *one = a, *other = b;
-	int order = compare_numbers(one->owner_device, other->owner_device);
 
-	if (!order)
-		order = compare_numbers(one->owner_offset, other->owner_offset);
-	return order ? order : object_rules_compare(a, b);
+	return ORDER(one->owner_device, other->owner_device)
+		       ?: ORDER(one->owner_offset, other->owner_offset)
+		       ?: object_rules_compare(a, b);
 }
 
 static int compare_inodes(const void *a, const void *b)
 {
 	const struct shared_bo *one = a, *other = b;
-	int order = compare_numbers(one->inode, other->inode);
 
-	return order ? order : object_rules_compare(a, b);
+	return ORDER(one->inode, other->inode) ?: object_rules_compare(a, b);
 }
 
 static bool have_one_offset(const struct shared_bo *one, const struct shared_bo *other)
@@ -80,11 +71,9 @@ static bool have_one_name(const struct shared_bo *one, const struct shared_bo *o
 int object_rules_compare_handles(const void *a, const void *b)
 {
 	const struct shared_handle *one = a, *other = b;
-	int order = compare_numbers(one->is_import, other->is_import);
 
-	if (!order)
-		order = compare_numbers(one->device, other->device);
-	return order ? order : compare_numbers(one->key, other->key);
+	return ORDER(one->is_import, other->is_import) ?: ORDER(one->device, other->device)
+						       ?: ORDER(one->key, other->key);
 }
 
 struct shared_handle object_rules_name_offset(const struct shared_bo *bo)
@@ -102,16 +91,10 @@ struct shared_handle object_rules_name_inode(const struct shared_bo *bo)
 static const struct shared_handle *
 find_handles(const struct shared_bos *shared, const struct shared_handle *wanted, size_t *ret_count)
 {
-	size_t first = 0, end = shared->num_handles;
+	size_t first = lower_bound(wanted, shared->handles, shared->num_handles, sizeof(*wanted),
+				   object_rules_compare_handles);
+	size_t end = first;
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (object_rules_compare_handles(&shared->handles[middle], wanted) < 0)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	while (end < shared->num_handles &&
 	       !object_rules_compare_handles(&shared->handles[end], wanted))
 		end++;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "amdgpu_plugin_util.h"
 #include "dump/object_rules.h"
 #include "dump/shared_bos.h"
 
@@ -17,9 +18,9 @@ struct named_object {
 static int compare(const void *a, const void *b)
 {
 	const struct named_object *one = a, *other = b;
-	int order = object_rules_compare_handles(&one->name, &other->name);
 
-	return order ? order : object_rules_compare(one->bo, other->bo);
+	return object_rules_compare_handles(&one->name, &other->name)
+		       ?: object_rules_compare(one->bo, other->bo);
 }
 
 static void add(struct shared_bos *shared, const struct shared_bo *bo)
@@ -64,16 +65,10 @@ const struct shared_bo *object_table_find(const struct shared_bos *shared,
 					  const struct shared_handle *handle)
 {
 	const struct named_object *at = shared->objects;
-	size_t first = 0, end = shared->num_named;
+	/* An object begins with its name. */
+	size_t first = lower_bound(handle, at, shared->num_named, sizeof(*at),
+				   object_rules_compare_handles);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (object_rules_compare_handles(&at[middle].name, handle) < 0)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	return first < shared->num_named && !object_rules_compare_handles(&at[first].name, handle)
 		       ? at[first].bo
 		       : NULL;

@@ -187,11 +187,7 @@ static int compare_spans(const void *left, const void *right)
 {
 	const struct span *a = left, *b = right;
 
-	if (a->gpu_id != b->gpu_id)
-		return a->gpu_id < b->gpu_id ? -1 : 1;
-	if (a->from != b->from)
-		return a->from < b->from ? -1 : 1;
-	return a->bo < b->bo ? -1 : a->bo > b->bo;
+	return ORDER(a->gpu_id, b->gpu_id) ?: ORDER(a->from, b->from) ?: ORDER(a->bo, b->bo);
 }
 
 /* Two BOs that were one object in the process both have its mmap offset. Each import has an address

@@ -6,15 +6,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "amdgpu_plugin_util.h"
+
 static int compare_nodes(const void *left, const void *right)
 {
 	const struct topology_node *a = *(const struct topology_node *const *)left;
 	const struct topology_node *b = *(const struct topology_node *const *)right;
 
-	if (a->node_id != b->node_id)
-		return a->node_id < b->node_id ? -1 : 1;
 	/* Only a damaged image repeats a node: any order is right if it is always the same. */
-	return a < b ? -1 : a > b;
+	return ORDER(a->node_id, b->node_id) ?: ORDER(a, b);
 }
 
 size_t links_find_node(const struct link_graph *graph, uint32_t node_id)

@@ -128,11 +128,9 @@ static int compare_sharing(const void *left, const void *right)
 {
 	const struct map_sharing *a = left, *b = right;
 
-	if (a->object != b->object)
-		return a->object < b->object ? -1 : 1;
-	if (a->is_owner != b->is_owner)
-		return a->is_owner ? -1 : 1;
-	return (a->node_id > b->node_id) - (a->node_id < b->node_id);
+	/* An owner comes first. */
+	return ORDER(a->object, b->object) ?: ORDER(b->is_owner, a->is_owner)
+					   ?: ORDER(a->node_id, b->node_id);
 }
 
 void map_tree_sort(struct map_tree *tree)

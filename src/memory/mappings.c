@@ -55,11 +55,8 @@ static int compare_addresses(const void *a, const void *b)
 {
 	const struct mapped_bo *one = a, *other = b;
 
-	if (one->addr != other->addr)
-		return one->addr < other->addr ? -1 : 1;
-	if (one->saved_minor != other->saved_minor)
-		return one->saved_minor < other->saved_minor ? -1 : 1;
-	return (one->old_offset > other->old_offset) - (one->old_offset < other->old_offset);
+	return ORDER(one->addr, other->addr) ?: ORDER(one->saved_minor, other->saved_minor)
+					     ?: ORDER(one->old_offset, other->old_offset);
 }
 
 /* Some tasks have a hundred thousand BOs and map each of them. */
@@ -72,17 +69,10 @@ static void sort_by_address(struct mappings *mappings)
 
 static size_t first_at(const struct mappings *mappings, uint64_t addr)
 {
-	size_t first = 0, end = mappings->num_bos;
+	const struct mapped_bo wanted = { .addr = addr };
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (mappings->bos[middle].addr < addr)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return first;
+	return lower_bound(&wanted, mappings->bos, mappings->num_bos, sizeof(wanted),
+			   compare_addresses);
 }
 
 /* The BO with this address on its GPU. If there are several, prefers the BO of device @minor. */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
 #include "dump/dump.h"
 #include "kernel/kfd.h"
 
@@ -31,29 +32,24 @@ static int compare(const void *a, const void *b)
 {
 	const struct bo_index_entry *one = a, *other = b;
 
-	if (one->device != other->device)
-		return one->device < other->device ? -1 : 1;
-	if (one->offset != other->offset)
-		return one->offset < other->offset ? -1 : 1;
-	return one->index < other->index ? -1 : one->index > other->index;
+	return ORDER(one->device, other->device) ?: ORDER(one->offset, other->offset)
+						 ?: ORDER(one->index, other->index);
 }
 
 static int compare_inodes(const void *a, const void *b)
 {
-	const struct bo_index_entry *const *one = a, *const *other = b;
+	const struct bo_index_entry *one = *(const struct bo_index_entry *const *)a;
+	const struct bo_index_entry *other = *(const struct bo_index_entry *const *)b;
 
-	if ((*one)->inode != (*other)->inode)
-		return (*one)->inode < (*other)->inode ? -1 : 1;
-	return (*one)->index < (*other)->index ? -1 : (*one)->index > (*other)->index;
+	return ORDER(one->inode, other->inode) ?: ORDER(one->index, other->index);
 }
 
 static int compare_addresses(const void *a, const void *b)
 {
-	const struct bo_index_entry *const *one = a, *const *other = b;
+	const struct bo_index_entry *one = *(const struct bo_index_entry *const *)a;
+	const struct bo_index_entry *other = *(const struct bo_index_entry *const *)b;
 
-	if ((*one)->addr != (*other)->addr)
-		return (*one)->addr < (*other)->addr ? -1 : 1;
-	return (*one)->index < (*other)->index ? -1 : (*one)->index > (*other)->index;
+	return ORDER(one->addr, other->addr) ?: ORDER(one->index, other->index);
 }
 
 static int add_entry(struct bo_index *index, const struct kfd_bo_bucket *bo, uint32_t bo_number,
@@ -140,16 +136,8 @@ const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index, 
 					       .index = UINT32_MAX,
 					       .offset = offset };
 	const struct bo_index_entry *at = index ? index->entries : NULL;
-	size_t first = 0, end = index ? index->count : 0;
+	size_t first = lower_bound(&wanted, at, index ? index->count : 0, sizeof(*at), compare);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (compare(&at[middle], &wanted) <= 0)
-			first = middle + 1;
-		else
-			end = middle;
-	}
 	if (!first || at[first - 1].device != device ||
 	    offset - at[first - 1].offset >= at[first - 1].size)
 		return NULL;
@@ -161,34 +149,25 @@ const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index, 
 
 const struct bo_index_entry *bo_index_find_inode(const struct bo_index *index, uint64_t inode)
 {
-	size_t first = 0, end = index ? index->count : 0;
+	const struct bo_index_entry wanted = { .inode = inode }, *key = &wanted;
+	size_t first;
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (index->by_inode[middle]->inode < inode)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	if (!index || first == index->count || index->by_inode[first]->inode != inode)
+	if (!index)
 		return NULL;
-	return index->by_inode[first];
+	first = lower_bound(&key, index->by_inode, index->count, sizeof(key), compare_inodes);
+	return first < index->count && index->by_inode[first]->inode == inode
+		       ? index->by_inode[first]
+		       : NULL;
 }
 
 const struct bo_index_entry *const *bo_index_find_address(const struct bo_index *index,
 							  uint64_t addr, size_t *ret_count)
 {
-	size_t first = 0, end = index->count;
+	const struct bo_index_entry wanted = { .addr = addr }, *key = &wanted;
+	size_t first, end;
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (index->by_addr[middle]->addr < addr)
-			first = middle + 1;
-		else
-			end = middle;
-	}
+	first = lower_bound(&key, index->by_addr, index->count, sizeof(key), compare_addresses);
+	end = first;
 	while (end < index->count && index->by_addr[end]->addr == addr)
 		end++;
 	*ret_count = end - first;

@@ -333,20 +333,15 @@ static int compare_saved(const void *a, const void *b)
 {
 	const struct gem_saved *one = a, *other = b;
 
-	if (one->gpu_id != other->gpu_id)
-		return one->gpu_id < other->gpu_id ? -1 : 1;
-	return one->handle < other->handle ? -1 : one->handle > other->handle;
+	return ORDER(one->gpu_id, other->gpu_id) ?: ORDER(one->handle, other->handle);
 }
 
 static int compare_places(const void *a, const void *b)
 {
-	const struct gem_saved *const *one = a, *const *other = b;
+	const struct gem_saved *one = *(const struct gem_saved *const *)a;
+	const struct gem_saved *other = *(const struct gem_saved *const *)b;
 
-	if ((*one)->gpu_id != (*other)->gpu_id)
-		return (*one)->gpu_id < (*other)->gpu_id ? -1 : 1;
-	if ((*one)->mmap_offset != (*other)->mmap_offset)
-		return (*one)->mmap_offset < (*other)->mmap_offset ? -1 : 1;
-	return 0;
+	return ORDER(one->gpu_id, other->gpu_id) ?: ORDER(one->mmap_offset, other->mmap_offset);
 }
 
 static int list_foreign(struct gem_saved_list *saved)
