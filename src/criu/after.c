@@ -109,9 +109,10 @@ bool after_tasks_run(int (*end)(void))
 	int ret = try_statistics();
 
 	if (ret < 0) {
-		log_warn("option dump-memory: the job stands still until its contents are written,"
-			 " because CRIU cannot write its file " STATISTICS ": %s",
-			 strerror(-ret));
+		log_warn(
+			"option dump-memory: the job stands still until its contents are written, because CRIU cannot write its file " STATISTICS
+			": %s",
+			strerror(-ret));
 		return false;
 	}
 	stay_loaded();

@@ -138,8 +138,7 @@ static int set_size(uint64_t *field, const char *value, const char *source)
 	if (ret < 0)
 		return log_error(
 			ret,
-			"option %s: \"%s\" is neither a size, such as 16G, nor a part of the"
-			" free memory, from 1%% to %u%%",
+			"option %s: \"%s\" is neither a size, such as 16G, nor a part of the free memory, from 1%% to %u%%",
 			source, value, OPTION_SHARE_MAX);
 	return 0;
 }

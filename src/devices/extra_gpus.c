@@ -53,8 +53,7 @@ static const char *why_must_hide(const struct restored_task *task, const struct 
 	if (!task->map.num_extra)
 		return NULL;
 	if (kfd_priv_has_xnack(priv) && forbids_xnack(&task->map))
-		return "the process has XNACK on, which a GPU of gfx10 or newer forbids, and one of "
-		       "gfx9 with amdgpu.noretry=1";
+		return "the process has XNACK on, which a GPU of gfx10 or newer forbids, and one of gfx9 with amdgpu.noretry=1";
 	if (kfd_priv_has_svm(priv, &has_svm) < 0)
 		return "the image has private data of an unknown layout";
 	return has_svm ? "the image has SVM ranges for its own GPUs only" : NULL;
@@ -101,9 +100,7 @@ static int refuse(const struct restored_task *task, int ret, const char *cause)
 	list_gpus(task->hidden, task->num_hidden, names, sizeof(names));
 	return log_error(
 		ret,
-		"kfd %d: the image has %u GPUs, and the task also sees %s; %s; the plugin "
-		"cannot hide these GPUs, as %s; hide them with the device cgroup, which runc "
-		"sets before a restore (podman: --runtime runc)",
+		"kfd %d: the image has %u GPUs, and the task also sees %s; %s; the plugin cannot hide these GPUs, as %s; hide them with the device cgroup, which runc sets before a restore (podman: --runtime runc)",
 		task->kfd_id, task->kfd->num_of_gpus, names, task->must_hide, cause);
 }
 

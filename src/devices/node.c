@@ -262,11 +262,10 @@ static void explain(const struct node *node, int error, char *text, size_t size)
 	else if (proc_in_user_namespace())
 		(void)snprintf(text, size, ": the container has a user namespace; %s", mount);
 	else
-		(void)snprintf(text, size,
-			       ": the device cgroup forbids it; allow c %u:%u rwm in "
-			       "linux.resources.devices of config.json (podman: "
-			       "--device-cgroup-rule), or %s",
-			       major(node->device), minor(node->device), mount);
+		(void)snprintf(
+			text, size,
+			": the device cgroup forbids it; allow c %u:%u rwm in linux.resources.devices of config.json (podman: --device-cgroup-rule), or %s",
+			major(node->device), minor(node->device), mount);
 }
 
 static int make(const struct host_devices *host, const struct node *node)

@@ -103,8 +103,7 @@ static int match_kfd(int id, const char *name, void *argument)
 		criu_kfd__free_unpacked(kfd, NULL);
 		return log_error(
 			-EINVAL,
-			"images: kfd %d and kfd %d both have the state of process %d; use the"
-			" images of one dump",
+			"images: kfd %d and kfd %d both have the state of process %d; use the images of one dump",
 			search->id, id, search->pid);
 	}
 	search->id = id;

@@ -33,10 +33,10 @@ static int check_minor(const struct subject *subject, uint32_t gpu_id, uint32_t 
 		return log_error(-EINVAL, "%s %d: GPU 0x%04x of the image has no render node",
 				 subject->kind, subject->id, gpu_id);
 	if (number < RENDER_NODE_MINOR_FIRST || number > RENDER_NODE_MINOR_LAST)
-		return log_error(-EINVAL,
-				 "%s %d: GPU 0x%04x has render minor %u, which no render"
-				 " node can have",
-				 subject->kind, subject->id, gpu_id, number);
+		return log_error(
+			-EINVAL,
+			"%s %d: GPU 0x%04x has render minor %u, which no render node can have",
+			subject->kind, subject->id, gpu_id, number);
 	return 0;
 }
 
@@ -226,11 +226,11 @@ static int check_spans(const struct subject *subject, const CriuKfd *kfd, bool b
 		const struct span *a = &spans[i - 1], *b = &spans[i];
 
 		if (!may_coexist(a, b, by_offset))
-			return log_error(-EINVAL,
-					 "%s %d: BOs %zu and %zu of GPU 0x%04x have the"
-					 " same %s, 0x%" PRIx64,
-					 subject->kind, subject->id, a->bo, b->bo, a->gpu_id,
-					 by_offset ? "mmap offsets" : "addresses", b->from);
+			return log_error(
+				-EINVAL,
+				"%s %d: BOs %zu and %zu of GPU 0x%04x have the same %s, 0x%" PRIx64,
+				subject->kind, subject->id, a->bo, b->bo, a->gpu_id,
+				by_offset ? "mmap offsets" : "addresses", b->from);
 	}
 	return 0;
 }
@@ -327,10 +327,10 @@ static int check_objects(const struct subject *subject, const CriuKfd *kfd)
 		if (!bo->has_owner_pid || bo->owner_pid != kfd->pid ||
 		    (count && bsearch(&bo->object, made, count, sizeof(*made), compare_u32)))
 			continue;
-		return log_error(-EINVAL,
-				 "%s %d: BO %zu is imported from object %u of the same process,"
-				 " which no BO makes",
-				 subject->kind, subject->id, i, bo->object);
+		return log_error(
+			-EINVAL,
+			"%s %d: BO %zu is imported from object %u of the same process, which no BO makes",
+			subject->kind, subject->id, i, bo->object);
 	}
 	return 0;
 }
@@ -418,10 +418,10 @@ static int check_saved_on(int id, const SavedOn *saved)
 	SAVED_ON_TEXTS(CHECK)
 #undef CHECK
 	return good ? 0
-		    : log_error(-EINVAL,
-				"kfd %d: what it says of the machine of the dump is no text of at"
-				" most %d printable characters",
-				id, SAVED_ON_TEXT - 1);
+		    : log_error(
+			      -EINVAL,
+			      "kfd %d: what it says of the machine of the dump is no text of at most %d printable characters",
+			      id, SAVED_ON_TEXT - 1);
 }
 
 int image_validate_kfd(int id, const CriuKfd *kfd)
@@ -440,10 +440,10 @@ int image_validate_kfd(int id, const CriuKfd *kfd)
 	if (!kfd->num_of_gpus || !kfd->priv_data.len)
 		return log_error(-EINVAL, "kfd %d: the image has no GPU or no private data", id);
 	if (kfd->num_of_objects > kfd->priv_data.len / OBJECT_TYPE_SIZE)
-		return log_error(-EINVAL,
-				 "kfd %d: the image says %u objects, and its private data has"
-				 " %zu bytes",
-				 id, kfd->num_of_objects, kfd->priv_data.len);
+		return log_error(
+			-EINVAL,
+			"kfd %d: the image says %u objects, and its private data has %zu bytes", id,
+			kfd->num_of_objects, kfd->priv_data.len);
 	ret = image_priv_validate(id, kfd);
 	return ret ? ret : check_saved_on(id, kfd->saved_on);
 }
@@ -483,10 +483,10 @@ int image_validate_dmabuf(int id, const CriuDmabufNode *dmabuf)
 					 dmabuf->owners[i]->kfd_id);
 	}
 	if (!dmabuf->has_object)
-		return log_error(-EINVAL,
-				 "dma-buf %d: the image names no BO; only images of this plugin"
-				 " can be restored",
-				 id);
+		return log_error(
+			-EINVAL,
+			"dma-buf %d: the image names no BO; only images of this plugin can be restored",
+			id);
 	if (!dmabuf->object || dmabuf->object > IMAGE_OBJECTS_MAX)
 		return log_error(-EINVAL, "dma-buf %d: has the impossible object %u", id,
 				 dmabuf->object);
@@ -494,8 +494,8 @@ int image_validate_dmabuf(int id, const CriuDmabufNode *dmabuf)
 		return log_error(-EINVAL, "dma-buf %d: has an owner that is no process", id);
 	return has_state(dmabuf)
 		       ? 0
-		       : log_error(-EINVAL,
-				   "dma-buf %d: process %u, which makes the BO, has no KFD"
-				   " state; the image is damaged",
-				   id, dmabuf->owner_pid);
+		       : log_error(
+				 -EINVAL,
+				 "dma-buf %d: process %u, which makes the BO, has no KFD state; the image is damaged",
+				 id, dmabuf->owner_pid);
 }

@@ -57,10 +57,11 @@ static int check_fields(const char *name, ProtobufCMessage *message)
 
 	if (!found)
 		return 0;
-	ret = log_error(-EOPNOTSUPP,
-			"image %s: it has field %" PRIu32 " of %s, which this plugin does not know;"
-			" use a newer plugin, or that of the dump",
-			name, number, found->descriptor->name);
+	ret = log_error(
+		-EOPNOTSUPP,
+		"image %s: it has field %" PRIu32
+		" of %s, which this plugin does not know; use a newer plugin, or that of the dump",
+		name, number, found->descriptor->name);
 	protobuf_c_message_free_unpacked(message, NULL);
 	return ret;
 }

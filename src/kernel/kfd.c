@@ -100,23 +100,22 @@ static int report_open(int ret)
 	dev_t device = 0;
 
 	if (ret == -EACCES)
-		return log_error(ret, "%s: cannot open; %s", KFD_PATH,
-				 geteuid()
-					 ? "run this as root, or as a member of the node's group"
-					 : "a security module (SELinux: setsebool"
-					   " container_use_devices=1) or a user namespace (rootless"
-					   " podman: --group-add keep-groups) forbids it to root");
+		return log_error(
+			ret, "%s: cannot open; %s", KFD_PATH,
+			geteuid()
+				? "run this as root, or as a member of the node's group"
+				: "a security module (SELinux: setsebool container_use_devices=1) or a user namespace (rootless podman: --group-add keep-groups) forbids it to root");
 	if (ret == -ENOENT)
-		return log_error(ret,
-				 "%s: cannot open; load the driver amdgpu, or give the container"
-				 " the node (podman: --device /dev/kfd)",
-				 KFD_PATH);
+		return log_error(
+			ret,
+			"%s: cannot open; load the driver amdgpu, or give the container the node (podman: --device /dev/kfd)",
+			KFD_PATH);
 	if (ret != -EPERM || kfd_read_device(&device) < 0)
 		return log_error(ret, "%s: cannot open", KFD_PATH);
-	return log_error(ret,
-			 "%s: cannot open; the device cgroup must allow c %u:%u rw "
-			 "(linux.resources.devices of config.json, podman: --device /dev/kfd)",
-			 KFD_PATH, major(device), minor(device));
+	return log_error(
+		ret,
+		"%s: cannot open; the device cgroup must allow c %u:%u rw (linux.resources.devices of config.json, podman: --device /dev/kfd)",
+		KFD_PATH, major(device), minor(device));
 }
 
 int kfd_read_minor(int fd, uint32_t *ret_minor)
@@ -452,62 +451,47 @@ static const struct {
 	  "this kernel cannot checkpoint GPU processes; use Linux 5.18 or newer" },
 	{ KFD_PROCESS_INFO, -EBADF, "the process is not part of this dump" },
 	{ KFD_PROCESS_INFO, -EIO,
-	  "its GPU hangs or is in reset; its queues may stay stopped, and then only ending the "
-	  "process helps" },
+	  "its GPU hangs or is in reset; its queues may stay stopped, and then only ending the process helps" },
 	{ KFD_PROCESS_INFO, -ETIME,
-	  "its queues did not stop in time; they may stay stopped, and then only ending the process "
-	  "helps" },
+	  "its queues did not stop in time; they may stay stopped, and then only ending the process helps" },
 	{ KFD_PROCESS_INFO, -EOPNOTSUPP,
-	  "the process has a queue that the kernel cannot save, such as debuggers create; "
-	  "detach debuggers" },
+	  "the process has a queue that the kernel cannot save, such as debuggers create; detach debuggers" },
 	{ KFD_CHECKPOINT, -EOPNOTSUPP,
-	  "this kernel cannot save queues of this kind of GPU; use a newer kernel, or (before "
-	  "gfx12) have the process destroy its queues before the dump" },
+	  "this kernel cannot save queues of this kind of GPU; use a newer kernel, or (before gfx12) have the process destroy its queues before the dump" },
 	{ KFD_CHECKPOINT, -EINVAL,
-	  "the BOs or queues of the process keep changing, or its GPU cannot save running waves "
-	  "(cwsr)" },
+	  "the BOs or queues of the process keep changing, or its GPU cannot save running waves (cwsr)" },
 	/* criu_get_prime_handle() in kfd_chardev.c */
 	{ KFD_CHECKPOINT, -EMFILE,
-	  "CRIU has too few descriptors for a dma-buf of each BO; raise the hard limit of CRIU's "
-	  "open files (ulimit -Hn, LimitNOFILE)" },
+	  "CRIU has too few descriptors for a dma-buf of each BO; raise the hard limit of CRIU's open files (ulimit -Hn, LimitNOFILE)" },
 	{ KFD_RESTORE, -ENOMEM,
-	  "most likely another process has the memory, of the GPU or of the host; end it, or use "
-	  "another GPU (device-map); if no process has it, reset the GPU or load amdgpu again" },
+	  "most likely another process has the memory, of the GPU or of the host; end it, or use another GPU (device-map); if no process has it, reset the GPU or load amdgpu again" },
 	/* A device cgroup of another process may hide it since the mapping, or it is off the bus.
 	 */
 	{ KFD_RESTORE, -ENODEV,
-	  "the driver has no such GPU for the task, such as one that a device cgroup hides or that "
-	  "is lost; see the kernel's log, and use another GPU (device-map)" },
+	  "the driver has no such GPU for the task, such as one that a device cgroup hides or that is lost; see the kernel's log, and use another GPU (device-map)" },
 	{ KFD_RESTORE, -EIO,
-	  "a GPU hangs or is in reset; restore again when the kernel's log says that the reset has "
-	  "ended, or use another GPU (device-map)" },
+	  "a GPU hangs or is in reset; restore again when the kernel's log says that the reset has ended, or use another GPU (device-map)" },
 	{ KFD_RESTORE, -EINTR, "a signal has interrupted the driver; restore again" },
 	/* criu_restore_process() in kfd_chardev.c, kfd_process_xnack_mode() in kfd_process.c */
 	{ KFD_RESTORE, -EPERM,
-	  "the process was saved with XNACK on, which a GPU that the task sees does not support "
-	  "(gfx10 or newer, or amdgpu.noretry=1); hide that GPU with the device cgroup" },
+	  "the process was saved with XNACK on, which a GPU that the task sees does not support (gfx10 or newer, or amdgpu.noretry=1); hide that GPU with the device cgroup" },
 	/* kfd_device_queue_manager.c: allocate_sdma_queue() gives a queue the number that it had.
 	 */
 	{ KFD_RESTORE, -EBUSY,
-	  "most likely another process has an SDMA queue with the same number on that GPU, such as the "
-	  "original, which still runs, another container, or another process of this restore; end it, "
-	  "or use another GPU (device-map)" },
+	  "most likely another process has an SDMA queue with the same number on that GPU, such as the original, which still runs, another container, or another process of this restore; end it, or use another GPU (device-map)" },
 	/* Linux 7.2 and 7.3 fail if a page of an SVM range moves meanwhile. The kernel's NUMA
 	 * balancing marks pages, and then the driver's own page fault moves them
 	 * (amdgpu_hmm_range_get_pages()). */
 	{ KFD_RESUME, -EAGAIN,
-	  "because the kernel has moved pages of its memory meanwhile; restore it again, with "
-	  "kernel.numa_balancing=0 if the sysctl is 1" },
+	  "because the kernel has moved pages of its memory meanwhile; restore it again, with kernel.numa_balancing=0 if the sysctl is 1" },
 	{ KFD_RESUME, -EINTR, "because a signal has interrupted the driver; restore again" },
 	/* svm_range_set_attr(), which RESUME calls for the ranges of the image */
 	{ KFD_RESUME, -ENOMEM,
-	  "because the host has too little memory for its SVM ranges; end other processes, or raise "
-	  "the limit of its cgroup" },
+	  "because the host has too little memory for its SVM ranges; end other processes, or raise the limit of its cgroup" },
 	{ KFD_RESUME, -EFAULT,
 	  "because it lacks memory of an SVM range, which no kernel restores; dump the job again" },
 	{ KFD_RESUME, -EINVAL,
-	  "because the driver does not take one of its SVM ranges; restore again under the kernel of "
-	  "the dump" },
+	  "because the driver does not take one of its SVM ranges; restore again under the kernel of the dump" },
 	{ KFD_RESUME, -ESRCH,
 	  "because the task has ended; see the kernel's log and CRIU's for the cause" },
 };
@@ -516,9 +500,7 @@ const char *kfd_explain(enum kfd_criu_op op, int error)
 {
 	/* kfd_ioctl() in kfd_chardev.c asks for it before it looks at the operation. */
 	if (error == -EACCES)
-		return "the kernel requires CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the initial "
-		       "user namespace; run CRIU there, as root or with this capability "
-		       "(docs/without-root.md)";
+		return "the kernel requires CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the initial user namespace; run CRIU there, as root or with this capability (docs/without-root.md)";
 	for (size_t i = 0; i < ARRAY_SIZE(explanations); i++) {
 		if (explanations[i].op == op && explanations[i].error == error)
 			return explanations[i].text;

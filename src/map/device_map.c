@@ -126,10 +126,10 @@ static enum device_map_error find_gpu(const struct link_graph *graph, const char
 	uint64_t found;
 
 	if (!parse_name(text, &name))
-		return fail(map, DEVICE_MAP_SYNTAX,
-			    "\"%s\" is no gpu_id (0x70b3), PCI address (0000:05:00.0), "
-			    "render node (renderD128) or unique_id (GPU-8a1c...)",
-			    text);
+		return fail(
+			map, DEVICE_MAP_SYNTAX,
+			"\"%s\" is no gpu_id (0x70b3), PCI address (0000:05:00.0), render node (renderD128) or unique_id (GPU-8a1c...)",
+			text);
 	found = find_named(graph, &name);
 	if (!found)
 		return fail(map, none, "there is no %s GPU \"%s\"", kind, text);
@@ -239,10 +239,10 @@ static enum device_map_error check_gpu(const struct map_input *in, size_t saved,
 	}
 	if (in->options->check_numa &&
 	    !links_cpu_link_serves(&in->saved, saved, &in->local, (size_t)in->pinned[saved]))
-		return fail(map, DEVICE_MAP_NUMA,
-			    "0x%04x=0x%04x: the present GPU lacks the type of CPU link of the "
-			    "saved GPU (KFD_NUMA_CHECK=0 relaxes this)",
-			    from->gpu_id, to->gpu_id);
+		return fail(
+			map, DEVICE_MAP_NUMA,
+			"0x%04x=0x%04x: the present GPU lacks the type of CPU link of the saved GPU (KFD_NUMA_CHECK=0 relaxes this)",
+			from->gpu_id, to->gpu_id);
 	return DEVICE_MAP_OK;
 }
 
@@ -260,16 +260,16 @@ static enum device_map_error check_two(const struct map_input *in, size_t a, siz
 
 	if (in->options->check_xgmi && set_has(in->saved.xgmi[a], b) &&
 	    !set_has(in->local.xgmi[to_a], to_b))
-		return fail(map, DEVICE_MAP_LINKS,
-			    "saved GPUs 0x%04x and 0x%04x are linked by XGMI, but present GPUs "
-			    "0x%04x and 0x%04x are not (KFD_XGMI_CHECK=0 relaxes this)",
-			    saved_a, saved_b, local_a, local_b);
+		return fail(
+			map, DEVICE_MAP_LINKS,
+			"saved GPUs 0x%04x and 0x%04x are linked by XGMI, but present GPUs 0x%04x and 0x%04x are not (KFD_XGMI_CHECK=0 relaxes this)",
+			saved_a, saved_b, local_a, local_b);
 	if (in->options->check_numa && share_group(&in->saved.numa_groups, a, b) &&
 	    in->local.numa_groups.of[to_a] != in->local.numa_groups.of[to_b])
-		return fail(map, DEVICE_MAP_NUMA,
-			    "saved GPUs 0x%04x and 0x%04x share a CPU node, but present GPUs "
-			    "0x%04x and 0x%04x do not (KFD_NUMA_CHECK=0 relaxes this)",
-			    saved_a, saved_b, local_a, local_b);
+		return fail(
+			map, DEVICE_MAP_NUMA,
+			"saved GPUs 0x%04x and 0x%04x share a CPU node, but present GPUs 0x%04x and 0x%04x do not (KFD_NUMA_CHECK=0 relaxes this)",
+			saved_a, saved_b, local_a, local_b);
 	return DEVICE_MAP_OK;
 }
 

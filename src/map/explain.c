@@ -233,8 +233,7 @@ static const char *device_map_hint(const struct map_input *in)
 static int explain_count(const struct map_input *in)
 {
 	static const char may_be_unused[] =
-		"; a process needs all GPUs again that it saw, also unused ones, so start a job"
-		" with the GPUs that it uses only (device cgroup, podman --device)";
+		"; a process needs all GPUs again that it saw, also unused ones, so start a job with the GPUs that it uses only (device cgroup, podman --device)";
 	const struct topology *local = in->local.topology;
 	size_t missing = in->saved.num_gpus - in->local.num_gpus;
 	struct text closed = { 0 };
@@ -249,9 +248,7 @@ static int explain_count(const struct map_input *in)
 	}
 	return log_error(
 		-ENODEV,
-		"map: the image has %zu GPUs, but the task can use %zu; needed: %zu more, in this "
-		"machine, in the device cgroup, and with a render node that the task can open%s%s"
-		"%s",
+		"map: the image has %zu GPUs, but the task can use %zu; needed: %zu more, in this machine, in the device cgroup, and with a render node that the task can open%s%s%s",
 		in->saved.num_gpus, in->local.num_gpus, missing, closed.bytes,
 		closed.length ? ")" : "", in->saved.num_gpus > 1 ? may_be_unused : "");
 }
@@ -309,10 +306,10 @@ static int explain_fitting(const struct map_input *in)
 	set_for_each (i, conflict)
 		fitting |= in->candidates[i];
 	present = list_gpus(&in->local, fitting);
-	return log_error(-ENODEV,
-			 "map: saved GPUs %s only fit present GPUs %s; needed: one more GPU like "
-			 "these%s",
-			 names.bytes, present.bytes, device_map_hint(in));
+	return log_error(
+		-ENODEV,
+		"map: saved GPUs %s only fit present GPUs %s; needed: one more GPU like these%s",
+		names.bytes, present.bytes, device_map_hint(in));
 }
 
 static int explain_sharing(const struct map_input *in, const struct gpu_map *map)
@@ -325,9 +322,7 @@ static int explain_sharing(const struct map_input *in, const struct gpu_map *map
 	log_gpus("present GPUs", &in->local);
 	return log_error(
 		-ENODEV,
-		"map: saved GPUs %s share buffers, and no mapping keeps them partitions of "
-		"one PCI device, or on different PCI devices, as they were; needed: %zu GPUs "
-		"that fit and have this relation%s",
+		"map: saved GPUs %s share buffers, and no mapping keeps them partitions of one PCI device, or on different PCI devices, as they were; needed: %zu GPUs that fit and have this relation%s",
 		names.bytes, set_count(conflict), device_map_hint(in));
 }
 
@@ -339,10 +334,10 @@ static int explain_links(const struct map_input *in, const struct gpu_map *map)
 	log_table(in);
 	log_links("saved GPUs", &in->saved);
 	log_links("present GPUs", &in->local);
-	return log_error(-ENODEV,
-			 "map: no mapping keeps the XGMI links; needed: %zu GPUs that fit and have "
-			 "the XGMI links of saved GPUs %s (KFD_XGMI_CHECK=0 relaxes this)%s",
-			 set_count(conflict), names.bytes, device_map_hint(in));
+	return log_error(
+		-ENODEV,
+		"map: no mapping keeps the XGMI links; needed: %zu GPUs that fit and have the XGMI links of saved GPUs %s (KFD_XGMI_CHECK=0 relaxes this)%s",
+		set_count(conflict), names.bytes, device_map_hint(in));
 }
 
 static int explain_numa(const struct map_input *in, const struct gpu_map *map)
@@ -354,10 +349,10 @@ static int explain_numa(const struct map_input *in, const struct gpu_map *map)
 	log_table(in);
 	log_numa_groups("saved GPUs", &in->saved);
 	log_numa_groups("present GPUs", &in->local);
-	return log_error(-ENODEV,
-			 "map: no mapping keeps the CPU nodes; needed: %zu GPUs that fit and share "
-			 "CPU nodes as saved GPUs %s do (KFD_NUMA_CHECK=0 relaxes this)%s",
-			 set_count(conflict), names.bytes, device_map_hint(in));
+	return log_error(
+		-ENODEV,
+		"map: no mapping keeps the CPU nodes; needed: %zu GPUs that fit and share CPU nodes as saved GPUs %s do (KFD_NUMA_CHECK=0 relaxes this)%s",
+		set_count(conflict), names.bytes, device_map_hint(in));
 }
 
 static int explain_malformed(const struct map_input *in, const struct gpu_map *map)
@@ -397,9 +392,7 @@ static void log_lost_link(const struct map_input *in, const struct gpu_map *map)
 			if (set_has(in->local.xgmi[to], peer_to))
 				continue;
 			log_warn(
-				"map: saved GPUs 0x%04x and 0x%04x were linked by XGMI, and present"
-				" GPUs 0x%04x and 0x%04x are not, which KFD_XGMI_CHECK=0 allows:"
-				" copies between them take longer, or fail",
+				"map: saved GPUs 0x%04x and 0x%04x were linked by XGMI, and present GPUs 0x%04x and 0x%04x are not, which KFD_XGMI_CHECK=0 allows: copies between them take longer, or fail",
 				in->saved.gpus[i]->gpu_id, in->saved.gpus[peer]->gpu_id,
 				in->local.gpus[to]->gpu_id, in->local.gpus[peer_to]->gpu_id);
 			return;
@@ -420,8 +413,7 @@ static void log_shared_cpu_node(const struct map_input *in, const struct gpu_map
 			    new_numa_group(in, map, j) != new_group)
 				continue;
 			log_warn(
-				"map: saved GPUs 0x%04x and 0x%04x had different CPU nodes and now "
-				"share CPU node %u: copies may take longer",
+				"map: saved GPUs 0x%04x and 0x%04x had different CPU nodes and now share CPU node %u: copies may take longer",
 				in->saved.gpus[j]->gpu_id, in->saved.gpus[i]->gpu_id,
 				in->local.numa_cpu[new_group]->node_id);
 			return;
@@ -447,11 +439,11 @@ static void log_forced(const struct map_input *in, size_t saved, size_t local)
 	struct difference d;
 
 	if (compare(in, saved, local, &d))
-		log_warn("map: present GPU 0x%04x is the card of saved GPU 0x%04x, but %s differs: "
-			 "%" PRIu64 " saved, %" PRIu64 " present; "
-			 "used anyway, because AMDGPU_FORCE is set",
-			 in->local.gpus[local]->gpu_id, in->saved.gpus[saved]->gpu_id, d.property,
-			 d.saved, d.local);
+		log_warn(
+			"map: present GPU 0x%04x is the card of saved GPU 0x%04x, but %s differs: %" PRIu64
+			" saved, %" PRIu64 " present; used anyway, because AMDGPU_FORCE is set",
+			in->local.gpus[local]->gpu_id, in->saved.gpus[saved]->gpu_id, d.property,
+			d.saved, d.local);
 }
 
 static int log_mapping(const struct map_input *in, const struct gpu_map *map)
@@ -468,8 +460,7 @@ static int log_mapping(const struct map_input *in, const struct gpu_map *map)
 	}
 	if (map->scope != SCOPE_TREE && topology_count_gpus(&in->tree->saved) > in->saved.num_gpus)
 		log_info(
-			"map: the GPUs of all processes have no common mapping here, so this process "
-			"is mapped alone");
+			"map: the GPUs of all processes have no common mapping here, so this process is mapped alone");
 	if (map->outcome == MAP_MAPPED_WARNING) {
 		log_lost_link(in, map);
 		if (in->options->check_numa)
@@ -490,8 +481,7 @@ int explain_map(const struct gpu_map *map)
 	case REASON_TOO_MANY:
 		return log_error(
 			-ENODEV,
-			"map: the image or this machine has more than %d GPUs; hide the others"
-			" with the device cgroup",
+			"map: the image or this machine has more than %d GPUs; hide the others with the device cgroup",
 			GPU_SET_MAX);
 	case REASON_COUNT:
 		return explain_count(in);
@@ -512,7 +502,6 @@ int explain_map(const struct gpu_map *map)
 	}
 	return log_error(
 		-ENODEV,
-		"map: the search found no mapping in %d attempts; needed: a device-map that "
-		"pairs saved GPUs with present GPUs",
+		"map: the search found no mapping in %d attempts; needed: a device-map that pairs saved GPUs with present GPUs",
 		SEARCH_ATTEMPTS_MAX);
 }

@@ -194,17 +194,15 @@ int kfd_files_list(struct dump_session *session, int shown)
 
 	session->files_are_listed = !ret;
 	if (ret == -ENOSYS || ret == -EPERM)
-		return log_error(ret,
-				 "processes: cannot get their files of /dev/kfd, which takes the"
-				 " system calls pidfd_getfd and kcmp; allow both to CRIU (a seccomp"
-				 " filter may forbid them)");
+		return log_error(
+			ret,
+			"processes: cannot get their files of /dev/kfd, which takes the system calls pidfd_getfd and kcmp; allow both to CRIU (a seccomp filter may forbid them)");
 	/* EINVAL: F_DUPFD cannot give a number beyond the limit. */
 	if (ret == -EINVAL || ret == -EMFILE)
-		return log_error(ret,
-				 "processes: cannot list their files of /dev/kfd, for which the"
-				 " plugin takes descriptors from %d on; raise the hard limit of"
-				 " CRIU's open files (ulimit -Hn, LimitNOFILE)",
-				 HOST_LOWEST_FD);
+		return log_error(
+			ret,
+			"processes: cannot list their files of /dev/kfd, for which the plugin takes descriptors from %d on; raise the hard limit of CRIU's open files (ulimit -Hn, LimitNOFILE)",
+			HOST_LOWEST_FD);
 	return ret < 0 ? log_error(ret, "processes: cannot list their files of /dev/kfd") : 0;
 }
 

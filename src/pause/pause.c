@@ -136,10 +136,10 @@ static int report_unclear(const struct dumped_process *asked, int ret)
 
 static int report_undo(const struct dumped_process *asked, int ret)
 {
-	return ret < 0 ? log_error(ret,
-				   "%s: cannot unpause the process, so its queues stay stopped;"
-				   " only ending the process helps",
-				   asked->name)
+	return ret < 0 ? log_error(
+				 ret,
+				 "%s: cannot unpause the process, so its queues stay stopped; only ending the process helps",
+				 asked->name)
 		       : 0;
 }
 
@@ -319,10 +319,10 @@ int pause_reopen_dmabufs(struct dumped_process *process)
 
 	/* Processes may share buffers, so the image would be of two moments. */
 	if (ret == -EINVAL)
-		return log_error(-EAGAIN,
-				 "%s: has changed after its queues were stopped, when contents of"
-				 " the job were saved already; dump again",
-				 process->name);
+		return log_error(
+			-EAGAIN,
+			"%s: has changed after its queues were stopped, when contents of the job were saved already; dump again",
+			process->name);
 	if (ret == -EMFILE || ret == -ENFILE)
 		return ret;
 	if (ret < 0)
@@ -488,10 +488,10 @@ int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_pro
 	if (ret < 0)
 		return report_unclear(&asked, ret);
 	if (!file)
-		return log_error(-EAGAIN,
-				 "kfd %d: no task had this file when the plugin stopped the queues"
-				 " of all tasks; dump again",
-				 id);
+		return log_error(
+			-EAGAIN,
+			"kfd %d: no task had this file when the plugin stopped the queues of all tasks; dump again",
+			id);
 	if (file->process == DUMP_NO_PROCESS)
 		return file->refusal == -ENODEV ? -ENODEV : report_pause(&asked, file->refusal);
 	process = &session->processes[file->process];
@@ -544,9 +544,9 @@ void pause_leave_to_guard(struct dump_session *session)
 	if (!ret)
 		log_info("dump: the queues of the job stay stopped until CRIU has killed it");
 	else if (ret != -ENOENT)
-		log_warn("dump: the queues of the job run for a moment before CRIU kills it,"
-			 " because no guard can stand by: %s",
-			 strerror(-ret));
+		log_warn(
+			"dump: the queues of the job run for a moment before CRIU kills it, because no guard can stand by: %s",
+			strerror(-ret));
 }
 
 int pause_undo_all(struct dump_session *session)

@@ -60,22 +60,20 @@ static int check_taken(const struct restored_task *task, const struct topology_n
 	const char *harm = use.shares ? "an export of its shared memory" : "its first queue";
 
 	if (!use.shares && !use.needs_doorbells) {
-		log_warn("kfd %d: GPU 0x%04x is now 0x%04x, and another GPU is 0x%04x: an export of"
-			 " memory (IPC, RCCL, virtual memory API) fails or reaches that GPU",
-			 task->kfd_id, id, now, id);
+		log_warn(
+			"kfd %d: GPU 0x%04x is now 0x%04x, and another GPU is 0x%04x: an export of memory (IPC, RCCL, virtual memory API) fails or reaches that GPU",
+			task->kfd_id, id, now, id);
 		return 0;
 	}
 	if (force) {
-		log_warn("kfd %d: GPU 0x%04x is now 0x%04x, and another GPU is 0x%04x: %s can reach"
-			 " that GPU",
-			 task->kfd_id, id, now, id, harm);
+		log_warn(
+			"kfd %d: GPU 0x%04x is now 0x%04x, and another GPU is 0x%04x: %s can reach that GPU",
+			task->kfd_id, id, now, id, harm);
 		return 0;
 	}
 	return log_error(
 		-EINVAL,
-		"kfd %d: GPU 0x%04x is now 0x%04x, and another GPU is 0x%04x: %s can reach "
-		"that GPU; restore on GPU 0x%04x, hide it with the device cgroup, or use "
-		"other GPUs (AMDGPU_FORCE=1 relaxes this)",
+		"kfd %d: GPU 0x%04x is now 0x%04x, and another GPU is 0x%04x: %s can reach that GPU; restore on GPU 0x%04x, hide it with the device cgroup, or use other GPUs (AMDGPU_FORCE=1 relaxes this)",
 		task->kfd_id, id, now, id, harm, id);
 }
 
@@ -94,8 +92,7 @@ static int check_gpu(const struct restored_task *task, const struct topology_nod
 	if (other && !extra_gpus_is_hidden(task, other))
 		return check_taken(task, saved, use, force);
 	log_warn(
-		"kfd %d: GPU 0x%04x is now 0x%04x: exports of its memory (IPC, RCCL, virtual memory"
-		" API)%s will fail",
+		"kfd %d: GPU 0x%04x is now 0x%04x: exports of its memory (IPC, RCCL, virtual memory API)%s will fail",
 		task->kfd_id, id, now, use.needs_doorbells ? ", and its first queue," : "");
 	return 0;
 }
@@ -150,16 +147,14 @@ int gpu_ids_probe(int fd, const struct kfd_state *state, uint32_t count,
 static int check_exchange(const struct restored_task *task, bool force)
 {
 	if (force) {
-		log_warn("kfd %d: its GPUs exchange their gpu_ids: assuming mmap offsets of "
-			 "Linux 7.2 and older",
-			 task->kfd_id);
+		log_warn(
+			"kfd %d: its GPUs exchange their gpu_ids: assuming mmap offsets of Linux 7.2 and older",
+			task->kfd_id);
 		return 0;
 	}
 	return log_error(
 		-EINVAL,
-		"kfd %d: its GPUs exchange their gpu_ids, so the plugin cannot find out whether"
-		" this kernel maps doorbells by the old or by the new id; restore on GPUs with"
-		" other ids (AMDGPU_FORCE=1 assumes Linux 7.2 or older)",
+		"kfd %d: its GPUs exchange their gpu_ids, so the plugin cannot find out whether this kernel maps doorbells by the old or by the new id; restore on GPUs with other ids (AMDGPU_FORCE=1 assumes Linux 7.2 or older)",
 		task->kfd_id);
 }
 

@@ -69,39 +69,29 @@ static const struct rule {
 	{ kfd_queue_has_odd_size,
 	  "has hardware state of a size that no driver saves; use another image", false, false },
 	{ kfd_queue_has_kernel_rights,
-	  "has the rights of the kernel in its saved state, which no driver gives to a process; use"
-	  " another image",
+	  "has the rights of the kernel in its saved state, which no driver gives to a process; use another image",
 	  false, false },
 	{ kfd_queue_exceeds_stack, "has a larger control stack than this GPU; use another image",
 	  false, false },
 	{ cannot_keep_waves,
 	  "needs a driver that saves running waves; load amdgpu with cwsr_enable=1", false, true },
 	{ kfd_queue_reads_beyond,
-	  "was saved with fewer XCCs than this GPU has, and this kernel would read the others from"
-	  " foreign memory of its own; dump the job again under a kernel that saves all XCCs (Linux 6.18"
-	  " or newer)",
+	  "was saved with fewer XCCs than this GPU has, and this kernel would read the others from foreign memory of its own; dump the job again under a kernel that saves all XCCs (Linux 6.18 or newer)",
 	  false, true },
 	{ kfd_queue_exceeds_xccs,
-	  "was saved with all XCCs, and this kernel restores one XCC, so it would hang; restore under"
-	  " a kernel that restores all XCCs (Linux 6.18 or newer)",
+	  "was saved with all XCCs, and this kernel restores one XCC, so it would hang; restore under a kernel that restores all XCCs (Linux 6.18 or newer)",
 	  false, true },
 	{ kfd_queue_lacks_xccs,
-	  "was saved with fewer XCCs than this GPU has, so it would hang; dump the job again under"
-	  " a kernel that saves all XCCs (Linux 6.18 or newer)",
+	  "was saved with fewer XCCs than this GPU has, so it would hang; dump the job again under a kernel that saves all XCCs (Linux 6.18 or newer)",
 	  true, false },
 	{ kfd_queue_may_overrun,
-	  "would be on a partition of a GPU, where the kernel may write over its own memory (Linux"
-	  " 6.18 to 7.2, AMD's out-of-tree drivers before 7.1); use mode SPX, or a kernel with the"
-	  " change \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3, AMD's"
-	  " out-of-tree driver 7.1)",
+	  "would be on a partition of a GPU, where the kernel may write over its own memory (Linux 6.18 to 7.2, AMD's out-of-tree drivers before 7.1); use mode SPX, or a kernel with the change \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3, AMD's out-of-tree driver 7.1)",
 	  true, true },
 	{ kfd_queue_changes_partition,
-	  "of a copy engine would be on a partition with another number than at the dump, where its"
-	  " doorbell is another; give the task a partition with the number of the dump",
+	  "of a copy engine would be on a partition with another number than at the dump, where its doorbell is another; give the task a partition with the number of the dump",
 	  true, false },
 	{ kfd_queue_loses_waves,
-	  "was saved without its control stack, so its running waves are lost; dump the job again"
-	  " under another kernel than Linux 7.2 and 7.3, and AMD's out-of-tree driver 7.1",
+	  "was saved without its control stack, so its running waves are lost; dump the job again under another kernel than Linux 7.2 and 7.3, and AMD's out-of-tree driver 7.1",
 	  true, false },
 };
 
@@ -110,9 +100,9 @@ static int refuse(const struct check *check, const struct kfd_queue *queue, cons
 	const struct kfd_priv_queue *saved = queue->saved;
 
 	if (check->force && rule->can_be_forced) {
-		log_warn("kfd %d: queue %u of type %u on GPU 0x%04x %s; restored anyway, because"
-			 " AMDGPU_FORCE is set",
-			 check->task->kfd_id, saved->id, saved->type, saved->gpu_id, rule->what);
+		log_warn(
+			"kfd %d: queue %u of type %u on GPU 0x%04x %s; restored anyway, because AMDGPU_FORCE is set",
+			check->task->kfd_id, saved->id, saved->type, saved->gpu_id, rule->what);
 		return 0;
 	}
 	return log_error(-EOPNOTSUPP, "kfd %d: queue %u of type %u on GPU 0x%04x %s%s",
@@ -129,10 +119,10 @@ static int repair(struct check *check, const struct kfd_queue *queue)
 	int ret = kfd_queue_repair(queue, &bytes, &size);
 
 	if (ret < 0)
-		return log_error(ret,
-				 "kfd %d: cannot give the state of queue %u the form that the"
-				 " driver takes",
-				 check->task->kfd_id, queue->saved->id);
+		return log_error(
+			ret,
+			"kfd %d: cannot give the state of queue %u the form that the driver takes",
+			check->task->kfd_id, queue->saved->id);
 	if (!ret)
 		return 0;
 	free(data->data);
@@ -169,22 +159,20 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 /* The driver may read queues where the plugin cannot, and would copy their hardware state. */
 static int refuse_layout(const struct check *check)
 {
-	static const char what[] = "a layout that this plugin does not know, so it cannot check the"
-				   " queues in them; a newer plugin may know it";
+	static const char what[] =
+		"a layout that this plugin does not know, so it cannot check the queues in them; a newer plugin may know it";
 	const struct kfd_priv *priv = &check->priv;
 
 	if (check->force) {
 		log_warn(
-			"kfd %d: its private data (%zu bytes for %u GPUs, %u BOs and %u objects) have"
-			" %s; restored anyway, because AMDGPU_FORCE is set",
+			"kfd %d: its private data (%zu bytes for %u GPUs, %u BOs and %u objects) have %s; restored anyway, because AMDGPU_FORCE is set",
 			check->task->kfd_id, priv->size, priv->num_devices, priv->num_bos,
 			priv->num_objects, what);
 		return 0;
 	}
 	return log_error(
 		-EOPNOTSUPP,
-		"kfd %d: its private data (%zu bytes for %u GPUs, %u BOs and %u objects) have"
-		" %s; AMDGPU_FORCE=1 restores it anyway",
+		"kfd %d: its private data (%zu bytes for %u GPUs, %u BOs and %u objects) have %s; AMDGPU_FORCE=1 restores it anyway",
 		check->task->kfd_id, priv->size, priv->num_devices, priv->num_bos,
 		priv->num_objects, what);
 }

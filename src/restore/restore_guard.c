@@ -194,8 +194,9 @@ int restore_guard_check_unused(const struct restore_guard *restore_guard)
 {
 	if (!restore_guard || !__atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE))
 		return 0;
-	return log_error(-EIO, "restore: CRIU has not asked for the queues of any process; the"
-			       " guard kills all tasks");
+	return log_error(
+		-EIO,
+		"restore: CRIU has not asked for the queues of any process; the guard kills all tasks");
 }
 
 void restore_guard_free(struct restore_guard *restore_guard)
@@ -221,13 +222,11 @@ int restore_guard_register(struct restore_guard *restore_guard)
 	case ANSWER_NONE:
 		return log_error(
 			-ETIMEDOUT,
-			"restore: the guard does not answer, so nothing would kill this task if"
-			" CRIU died");
+			"restore: the guard does not answer, so nothing would kill this task if CRIU died");
 	case ANSWER_UNKNOWN:
 		return log_error(
 			-ECHILD,
-			"restore: the guard cannot find this task, so nothing would kill it if"
-			" CRIU died");
+			"restore: the guard cannot find this task, so nothing would kill it if CRIU died");
 	default:
 		return log_error(-EPIPE, "restore: CRIU's main process has ended");
 	}

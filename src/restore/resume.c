@@ -27,15 +27,15 @@ void resume_listen(struct restore_session *session)
 
 	/* CRIU's main process loads while the tasks start their threads. */
 	if (!cgroup_room_has_threads()) {
-		log_warn("contents: a limit of processes leaves little room for the threads of the"
-			 " job, so each task loads its own; a higher pids.max makes this faster");
+		log_warn(
+			"contents: a limit of processes leaves little room for the threads of the job, so each task loads its own; a higher pids.max makes this faster");
 		return;
 	}
 	ret = handoff_listen(session->handoff);
 	if (ret < 0)
-		log_warn("contents: CRIU's main process cannot start a thread that loads them: %s;"
-			 " each task loads its own",
-			 strerror(-ret));
+		log_warn(
+			"contents: CRIU's main process cannot start a thread that loads them: %s; each task loads its own",
+			strerror(-ret));
 	else
 		restore_shared_set_handoff_ready(session->shared);
 }
@@ -109,10 +109,10 @@ static int list_gpu_tasks(struct resume *resume, unsigned int expected)
 	for (size_t i = 0; !ret && i < resume->tasks.count; i++)
 		ret = add_task(resume, resume->tasks.pids[i]);
 	if (!ret && resume->num_gpu_tasks != expected)
-		ret = log_error(-ESRCH,
-				"restore: %zu of %u processes with GPU state are there; the others"
-				" have ended",
-				resume->num_gpu_tasks, expected);
+		ret = log_error(
+			-ESRCH,
+			"restore: %zu of %u processes with GPU state are there; the others have ended",
+			resume->num_gpu_tasks, expected);
 	return ret;
 }
 
@@ -142,8 +142,7 @@ static int check_lazy_memory(struct restore_session *session, const struct gpu_t
 				 task->pid);
 	return ret ? log_error(
 			     -EOPNOTSUPP,
-			     "process %d: cannot start its queues, because memory that the GPU uses"
-			     " may be missing; restore without --lazy-pages",
+			     "process %d: cannot start its queues, because memory that the GPU uses may be missing; restore without --lazy-pages",
 			     task->pid)
 		   : 0;
 }
@@ -193,11 +192,11 @@ static void log_killed(pid_t root, int listed, int ended)
 			"restore: only process %d is killed, because the others cannot be listed: %s",
 			root, strerror(-listed));
 	else if (!ended)
-		log_warn("restore: all tasks are killed, because not all of their GPU state is"
-			 " restored");
+		log_warn(
+			"restore: all tasks are killed, because not all of their GPU state is restored");
 	if (ended < 0)
-		log_warn("restore: tasks have not ended 10 seconds after SIGKILL; CRIU may wait for"
-			 " them until what blocks them (see the kernel's log) is over");
+		log_warn(
+			"restore: tasks have not ended 10 seconds after SIGKILL; CRIU may wait for them until what blocks them (see the kernel's log) is over");
 }
 
 /* CRIU before 4.3 ignores the result of this hook, and lets the root of the tree run first. If the

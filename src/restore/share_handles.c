@@ -37,15 +37,12 @@ static int give_up(const struct restore_session *session, const KfdBoEntry *bo)
 		return log_error(
 			-EBUSY,
 			"kfd %d: BO at 0x%" PRIx64
-			": a process that is not restored has a BO with its share handle (the"
-			" job that was dumped, another copy of it, or an importer outside the"
-			" dump), and the driver would give it to the task; end the process;"
-			" AMDGPU_FORCE=1 gives the restored BO a new handle",
+			": a process that is not restored has a BO with its share handle (the job that was dumped, another copy of it, or an importer outside the dump), and the driver would give it to the task; end the process; AMDGPU_FORCE=1 gives the restored BO a new handle",
 			id, bo->addr);
-	log_warn("kfd %d: BO at 0x%" PRIx64
-		 ": gets a new share handle, because a process that is not"
-		 " restored has a BO with the old one, which programs cannot open any more",
-		 id, bo->addr);
+	log_warn(
+		"kfd %d: BO at 0x%" PRIx64
+		": gets a new share handle, because a process that is not restored has a BO with the old one, which programs cannot open any more",
+		id, bo->addr);
 	return 0;
 }
 
@@ -54,9 +51,9 @@ static void wait_once(struct waiter *waiter)
 	const long ms = waits_ms[waiter->waits];
 
 	if (!waiter->waits++)
-		log_info("kfd %d: waiting up to %d s for processes that have ended, because share"
-			 " handles are in use",
-			 waiter->session->task.kfd_id, WAIT_SECONDS);
+		log_info(
+			"kfd %d: waiting up to %d s for processes that have ended, because share handles are in use",
+			waiter->session->task.kfd_id, WAIT_SECONDS);
 	(void)nanosleep(&(const struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
 }
 

@@ -79,9 +79,9 @@ static void log_missing(const struct restore_session *session, const struct topo
 		const struct topology_node *node = &local->nodes[i];
 
 		if (is_missing(session, node))
-			log_info("map: GPU 0x%04x: the restored /dev has no renderD%u, which the "
-				 "task can make",
-				 node->gpu_id, node->drm_render_minor);
+			log_info(
+				"map: GPU 0x%04x: the restored /dev has no renderD%u, which the task can make",
+				node->gpu_id, node->drm_render_minor);
 	}
 }
 
@@ -240,9 +240,9 @@ static size_t claim_gpus(const struct restore_session *session, const struct top
 			continue;
 		count++;
 		if (warn)
-			log_warn("map: GPU 0x%04x replaces saved GPU 0x%04x and, in another "
-				 "process, saved GPU 0x%04x: both share its memory and its speed",
-				 map->local[i]->gpu_id, id, owner);
+			log_warn(
+				"map: GPU 0x%04x replaces saved GPU 0x%04x and, in another process, saved GPU 0x%04x: both share its memory and its speed",
+				map->local[i]->gpu_id, id, owner);
 	}
 	return count;
 }
@@ -355,10 +355,10 @@ static int find_in_stream(struct restored_task *task, const CriuRenderNode *rend
 		return -ENOENT;
 	ret = image_read_kfd((int)owner->kfd_id, &task->kfd);
 	if (ret == -ENOENT)
-		return log_error(-ENODATA,
-				 "kfd %u: the image of process %d is missing, or another process"
-				 " has read it",
-				 owner->kfd_id, task->vpid);
+		return log_error(
+			-ENODATA,
+			"kfd %u: the image of process %d is missing, or another process has read it",
+			owner->kfd_id, task->vpid);
 	task->kfd_id = (int)owner->kfd_id;
 	return ret;
 }
