@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Linux 6.12.118: AMDKFD_IOC_CRIU_OP with CHECKPOINT oopses for a process that has memory on one
- * GPU and has not acquired the VM of another one. criu_checkpoint_bos() asks
+/* Linux 6.12 to 7.3.4: AMDKFD_IOC_CRIU_OP with CHECKPOINT oopses for a process that has mapped memory on
+ * one GPU and has not acquired the VM of another one. criu_checkpoint_bos() asks
  * amdgpu_amdkfd_bo_mapped_to_dev(p->pdds[i]->drm_priv, ...) for each GPU, and drm_priv is NULL
- * there. Linux 7.3-rc7 oopsed for a process with memory that a GPU maps; with this program it did
- * not. Needs CAP_CHECKPOINT_RESTORE and two GPUs. */
+ * there. Needs CAP_CHECKPOINT_RESTORE and two GPUs. */
 #include <fcntl.h>
 #include <linux/kfd_ioctl.h>
 #include <stdint.h>
@@ -23,6 +22,7 @@ int main(int argc, char **argv)
 		.size = 4096,
 		.flags = KFD_IOC_ALLOC_MEM_FLAGS_GTT | KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE,
 	};
+	struct kfd_ioctl_map_memory_to_gpu_args map = { .n_devices = 1 };
 	int kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 	int render = open(argc > 1 ? argv[1] : "/dev/dri/renderD128", O_RDWR | O_CLOEXEC);
 	struct kfd_ioctl_acquire_vm_args vm = { .drm_fd = (uint32_t)render };
@@ -33,9 +33,15 @@ int main(int argc, char **argv)
 	}
 	vm.gpu_id = bo.gpu_id = apertures[0].gpu_id;
 	if (ioctl(kfd, AMDKFD_IOC_ACQUIRE_VM, &vm) < 0 ||
-	    ioctl(kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &bo) < 0 ||
+	    ioctl(kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &bo) < 0) {
+		perror("one BO (the argument is the render node of the first GPU)");
+		return 1;
+	}
+	map.handle = bo.handle;
+	map.device_ids_array_ptr = (uintptr_t)&bo.gpu_id;
+	if (ioctl(kfd, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map) < 0 ||
 	    ioctl(kfd, AMDKFD_IOC_CRIU_OP, &args) < 0) {
-		perror("one BO, and PROCESS_INFO (the argument is the render node of the first GPU)");
+		perror("a mapping, and PROCESS_INFO");
 		return 1;
 	}
 	args.op = KFD_CRIU_OP_CHECKPOINT;
