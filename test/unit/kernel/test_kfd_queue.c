@@ -16,6 +16,9 @@
  * cp_hqd_wg_state_offset follow. */
 #define PQ_CONTROL   580
 #define STACK_OFFSET 696
+/* cp_hqd_pq_rptr and cp_hqd_pq_wptr_lo */
+#define PQ_RPTR 552
+#define PQ_WPTR 728
 
 static const struct topology_node gpu = {
 	.gpu_id = 0xdfd4, .gfx_target_version = 90402, .num_xcc = XCCS, .ctl_stack_size = STACK
@@ -174,6 +177,18 @@ UNIT_TEST(a_queue_with_waves_stays_as_it_was_saved)
 	set(saved_mqd(XCCS - 1), STACK_OFFSET, STACK - 8);
 	assert_true(kfd_queue_has_waves(&saved));
 	assert_as_saved();
+}
+
+/* Its packets wait until the CPU changes a signal, which it cannot do during a dump. */
+UNIT_TEST(a_queue_that_waits_behind_a_barrier_has_no_waves)
+{
+	add_compute(0);
+	for (uint32_t i = 0; i < XCCS; i++) {
+		set(saved_mqd(i), PQ_RPTR, 16);
+		set(saved_mqd(i), PQ_WPTR, 48);
+	}
+	assert_false(kfd_queue_has_waves(&saved));
+	assert_false(kfd_queue_loses_waves(&saved));
 }
 
 /* The driver would restore one of its MQDs. */
