@@ -159,6 +159,8 @@ static void print_saved_on(const SavedOn *saved)
 		printf(", " #name "=%" PRId32, saved->name);
 	SAVED_ON_PARAMETERS(PRINT)
 #undef PRINT
+	if (saved->has_drained_ms)
+		printf(", after %" PRIu32 " ms in which kernels ended", saved->drained_ms);
 	printf("\n");
 }
 

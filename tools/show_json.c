@@ -198,6 +198,8 @@ static json_object *describe_saved_on(const SavedOn *saved)
 		add(object, "time", number(saved->time));
 	if (saved->has_kfd_minor)
 		add(object, "kfd_minor", number(saved->kfd_minor));
+	if (saved->has_drained_ms)
+		add(object, "drained_ms", number(saved->drained_ms));
 #define ADD(name)        \
 	if (saved->name) \
 		add(object, #name, json_object_new_string(saved->name));

@@ -412,7 +412,7 @@ static int write_state(struct dumped_process *process)
 	if (!ret)
 		ret = save_gem_handles(process, kfd);
 	if (!ret)
-		ret = this_machine_describe(process->session->kfd_minor, &kfd->saved_on);
+		ret = this_machine_describe(process->session, &kfd->saved_on);
 	if (!ret)
 		ret = save_priv_data(process, kfd);
 	if (ret < 0)

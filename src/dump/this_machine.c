@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "dump/dump.h"
 #include "image/saved_on.h"
 #include "kernel/amdgpu_module.h"
 
@@ -46,7 +47,7 @@ static void set_parameters(SavedOn *saved)
 #undef READ
 }
 
-int this_machine_describe(uint32_t kfd_minor, SavedOn **ret_saved)
+int this_machine_describe(const struct dump_session *session, SavedOn **ret_saved)
 {
 	SavedOn *saved = malloc(sizeof(*saved));
 
@@ -57,7 +58,9 @@ int this_machine_describe(uint32_t kfd_minor, SavedOn **ret_saved)
 	saved->has_time = true;
 	saved->time = (uint64_t)time(NULL);
 	saved->has_kfd_minor = true;
-	saved->kfd_minor = kfd_minor;
+	saved->kfd_minor = session->kfd_minor;
+	saved->has_drained_ms = session->totals.drained_s > 0;
+	saved->drained_ms = (uint32_t)(session->totals.drained_s * 1000);
 	set_parameters(saved);
 	return set_texts(saved);
 }

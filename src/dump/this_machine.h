@@ -3,11 +3,11 @@
 #ifndef AMDGPU_PLUGIN_DUMP_THIS_MACHINE_H
 #define AMDGPU_PLUGIN_DUMP_THIS_MACHINE_H
 
-#include <stdint.h>
-
 #include "criu-amdgpu.pb-c.h"
 
+struct dump_session;
+
 /* What cannot be read is missing in the message, which is the caller's. -ENOMEM. */
-int this_machine_describe(uint32_t kfd_minor, SavedOn **ret_saved);
+int this_machine_describe(const struct dump_session *session, SavedOn **ret_saved);
 
 #endif

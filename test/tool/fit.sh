@@ -85,6 +85,10 @@ fits_driver() {
 		show "$work/taken"
 	expect "show, the driver, as JSON" 0 '"format":1' show -j "$work/taken"
 	json "the driver" '.processes[0].saved_on | .kfd_minor == 18 and .time > 1700000000 and .driver_version == "6.12.12" and .driver_source == "0123ABC" and .parameters == {"cwsr_enable": 1, "noretry": -1} and (.kernel | length > 0) and (.plugin | length > 0)'
+	on "$work/driver" -k kernel=7.3 -k running_kernels=2 dump "$work/drained" 2x1M,1x1M:W,2x4K:Q
+	expect "show, a dump that waited" 0 "^  taken .*, noretry=-1, after [0-9]* ms in which kernels ended$" show "$work/drained"
+	expect "show, a dump that waited, as JSON" 0 '"format":1' show -j "$work/drained"
+	json "a dump that waited" '.processes[0].saved_on.drained_ms >= 30'
 	fields_are_documented
 	AMDGPU_SIM_KNOBS=kernel=6.18 expect "fit, the same driver" 0 "^process .*: fits$" fit "$work/taken"
 	has_not "the same driver" "taken under another driver"
