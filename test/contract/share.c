@@ -413,6 +413,28 @@ RULE(share_gem_handles_are_the_lowest_free_numbers_one_an_object)
 	EXPECT(raw_ioctl(render, DRM_IOWR(0xd2, struct change_handle), &change), -EINVAL);
 }
 
+/* Another file of the device reads what the first one has noted. */
+RULE(share_metadata_are_those_of_the_object)
+{
+	struct raw_process process;
+	uint32_t handle, other, mark = 0;
+	struct raw_bo bo;
+	int file;
+
+	EXPECT(raw_open_acquired(&process), 0);
+	EXPECT(raw_open_render(&process.gpu[0], &file), 0);
+	bo = buffer_new_mapped(&process, 0, RAW_VRAM);
+	handle = buffer_name_bo(&process, 0, &bo);
+	EXPECT(raw_gem_read_mark(process.render[0], handle, &mark), -ENODATA);
+	EXPECT(raw_gem_mark(process.render[0], handle, 0x1234567), 0);
+	other = buffer_name(file, buffer_export(&process, &bo));
+	EXPECT(raw_gem_read_mark(file, other, &mark), 0);
+	EXPECT(mark, 0x1234567);
+	EXPECT(raw_gem_close(process.render[0], handle), 0);
+	EXPECT(raw_gem_read_mark(process.render[0], handle, &mark), -ENOENT);
+	EXPECT(raw_gem_read_mark(file, other, &mark), 0);
+}
+
 /* The flags of a KFD buffer, as its importers read them. */
 static uint64_t gem_flags(struct raw_process *process, uint32_t flags)
 {

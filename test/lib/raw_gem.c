@@ -4,6 +4,7 @@
 #include "raw_gem.h"
 
 #include <amdgpu_drm.h>
+#include <errno.h>
 
 #include "raw_kfd.h"
 
@@ -71,5 +72,32 @@ int raw_gem_offset(int render, uint32_t handle, uint64_t *ret_offset)
 	if (ret < 0)
 		return ret;
 	*ret_offset = args.out.addr_ptr;
+	return 0;
+}
+
+int raw_gem_mark(int render, uint32_t handle, uint32_t mark)
+{
+	struct drm_amdgpu_gem_metadata args = {
+		.handle = handle,
+		.op = AMDGPU_GEM_METADATA_OP_SET_METADATA,
+		.data = { .data_size_bytes = sizeof(mark), .data = { mark } },
+	};
+
+	return raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_METADATA, &args);
+}
+
+int raw_gem_read_mark(int render, uint32_t handle, uint32_t *ret_mark)
+{
+	struct drm_amdgpu_gem_metadata args = {
+		.handle = handle,
+		.op = AMDGPU_GEM_METADATA_OP_GET_METADATA,
+	};
+	int ret = raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_METADATA, &args);
+
+	if (ret < 0)
+		return ret;
+	if (args.data.data_size_bytes != sizeof(*ret_mark))
+		return -ENODATA;
+	*ret_mark = args.data.data[0];
 	return 0;
 }

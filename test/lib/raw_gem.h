@@ -17,5 +17,9 @@ int raw_gem_map(int render, uint32_t handle, uint64_t address, uint64_t offset, 
 int raw_gem_unmap(int render, uint32_t handle, uint64_t address, uint64_t size);
 /* Where mmap() of the file finds the object. */
 int raw_gem_offset(int render, uint32_t handle, uint64_t *ret_offset);
+/* Notes four bytes at the object, as ROCr 7.2 does for IPC. */
+int raw_gem_mark(int render, uint32_t handle, uint32_t mark);
+/* -ENODATA: there are not four bytes. */
+int raw_gem_read_mark(int render, uint32_t handle, uint32_t *ret_mark);
 
 #endif

@@ -52,6 +52,9 @@ struct sim_drm_gem_va {
 	u64 input_fence_syncobj_handles;
 };
 
+#define DRM_METADATA_SET 1u
+#define DRM_METADATA_GET 2u
+
 #define DRM_GEM_OP_CREATE_INFO  0u
 #define DRM_GEM_OP_MAPPING_INFO 2u
 

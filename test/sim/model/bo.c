@@ -17,6 +17,7 @@ void sim_bo_done(struct sim_bo *bo)
 {
 	if (bo->kind == SIM_BO_MEMORY && !bo->origin)
 		sim_bo_data_done(bo);
+	sim_os_free(bo->metadata);
 	if (bo->mm) {
 		sim_os_mm_put(bo->mm);
 		sim_count(bo->gpu->sim, SIM_COUNT_USERPTRS, -1);

@@ -13,6 +13,12 @@ enum sim_bo_kind {
 	SIM_BO_USERPTR, /* a range of an address space */
 };
 
+/* What a program has noted at a buffer. */
+struct sim_bo_metadata {
+	u32 bytes;
+	u32 data[64];
+};
+
 struct sim_bo {
 	struct sim_gpu *gpu;
 	enum sim_bo_kind kind;
@@ -23,6 +29,9 @@ struct sim_bo {
 	u32 kfd_flags; /* KFD_MEM_* with which KFD has made it, or 0 */
 
 	struct sim_bo *origin; /* SIM_BO_MEMORY of another GPU, or NULL */
+	/* under lock; NULL: no metadata */
+	u64 tiling, metadata_flags;
+	struct sim_bo_metadata *metadata;
 	bool charged, charged_vram, charged_limited;
 	u32 gem_mappings;      /* mappings entered by GEM_VA, in all page tables */
 	struct sim_bo_va *vas; /* the page tables that may map it: bo_va.c */

@@ -372,6 +372,59 @@ int sim_gem_op(struct sim_render *render, struct sim_drm_gem_op *args)
 	return ret;
 }
 
+/* amdgpu_object.c: amdgpu_bo_set_metadata() (6.12) keeps the flags if there are no bytes. */
+static int set_metadata(struct sim_bo *bo, const struct drm_amdgpu_gem_metadata *args)
+{
+	struct sim_bo_metadata *metadata = NULL;
+
+	if (args->data.data_size_bytes > sizeof(args->data.data))
+		return -EINVAL;
+	if (args->data.data_size_bytes) {
+		metadata = sim_os_alloc(sizeof(*metadata));
+		if (!metadata)
+			return -ENOMEM;
+		metadata->bytes = args->data.data_size_bytes;
+		memcpy(metadata->data, args->data.data, metadata->bytes);
+	}
+	sim_lock(&bo->lock);
+	sim_os_free(bo->metadata);
+	bo->metadata = metadata;
+	if (metadata)
+		bo->metadata_flags = args->data.flags;
+	bo->tiling = args->data.tiling_info;
+	sim_unlock(&bo->lock);
+	return 0;
+}
+
+static void get_metadata(struct sim_bo *bo, struct drm_amdgpu_gem_metadata *args)
+{
+	sim_lock(&bo->lock);
+	args->data.tiling_info = bo->tiling;
+	args->data.flags = bo->metadata_flags;
+	args->data.data_size_bytes = bo->metadata ? bo->metadata->bytes : 0;
+	if (bo->metadata)
+		memcpy(args->data.data, bo->metadata->data, bo->metadata->bytes);
+	sim_unlock(&bo->lock);
+}
+
+/* amdgpu_gem.c: amdgpu_gem_metadata_ioctl() (6.12). Another operation fails with -EPERM. */
+int sim_gem_metadata(struct sim_render *render, struct drm_amdgpu_gem_metadata *args)
+{
+	struct sim_bo *bo = sim_os_handle_lookup(render, args->handle);
+	int ret = -EPERM;
+
+	if (!bo)
+		return -ENOENT;
+	if (args->op == DRM_METADATA_SET) {
+		ret = set_metadata(bo, args);
+	} else if (args->op == DRM_METADATA_GET) {
+		get_metadata(bo, args);
+		ret = 0;
+	}
+	sim_os_bo_put(bo);
+	return ret;
+}
+
 static int list_one(struct sim_render *render, u32 handle, u64 user)
 {
 	struct sim_drm_gem_list_entry entry = { .gem_handle = handle };

@@ -101,12 +101,29 @@ static void answer_dmabuf_info(const struct sim_bo *bo, const struct sim_gpu *fi
 	bool vram = (bo->domains & DRM_DOMAIN_VRAM) != 0;
 
 	io->size = bo->size;
-	io->metadata_size = 0;
 	io->gpu_id = bo->kfd_flags && !vram && sim_gpu_has_partitions(bo->gpu) ? first->gpu_id
 									       : bo->gpu->gpu_id;
 	io->flags = vram ? KFD_MEM_VRAM : KFD_MEM_GTT;
 	if (bo->flags & DRM_BO_CPU_ACCESS)
 		io->flags |= KFD_MEM_PUBLIC;
+}
+
+/* Metadata without room are an error, also for a caller that does not want them. */
+static int answer_metadata(struct sim_bo *bo, struct kfd_ioctl_get_dmabuf_info_args *io)
+{
+	u32 room = io->metadata_size, data[64] = { 0 };
+	int ret = 0;
+
+	sim_lock(&bo->lock);
+	io->metadata_size = bo->metadata ? bo->metadata->bytes : 0;
+	if (bo->metadata)
+		memcpy(data, bo->metadata->data, sizeof(data));
+	sim_unlock(&bo->lock);
+	if (io->metadata_size > room)
+		return -EINVAL;
+	if (io->metadata_size && io->metadata_ptr)
+		ret = sim_os_copy_to_user(io->metadata_ptr, data, io->metadata_size);
+	return ret < 0 ? -EFAULT : 0;
 }
 
 SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info)
@@ -124,10 +141,11 @@ SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info)
 	if (ret < 0)
 		return ret;
 	bo = sim_os_dmabuf_bo(dmabuf);
-	if (bo)
+	ret = bo ? answer_metadata(bo, io) : -EINVAL;
+	if (!ret)
 		answer_dmabuf_info(bo, first, io);
 	sim_os_dmabuf_put(dmabuf);
-	return bo ? 0 : -EINVAL;
+	return ret;
 }
 
 /* amdgpu_amdkfd_gpuvm.c (6.12): amdgpu_amdkfd_gpuvm_import_dmabuf_fd(). PRIME finds a dma-buf that

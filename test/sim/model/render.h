@@ -94,17 +94,18 @@ void sim_render_handle_closed(struct sim_render *render, struct sim_bo *bo);
 int sim_render_check_cpu_map(const struct sim_bo *bo);
 
 /* The ioctls. X(NAME, number from 0x40, type, function). */
-#define SIM_RENDER_IOCTLS(X)                                                 \
-	X(GEM_CREATE, 0x00, union drm_amdgpu_gem_create, sim_gem_create)     \
-	X(GEM_MMAP, 0x01, union drm_amdgpu_gem_mmap, sim_gem_mmap)           \
-	X(CTX, 0x02, union drm_amdgpu_ctx, sim_cs_context)                   \
-	X(BO_LIST, 0x03, union drm_amdgpu_bo_list, sim_cs_bo_list)           \
-	X(CS, 0x04, union drm_amdgpu_cs, sim_cs_submit)                      \
-	X(INFO, 0x05, struct sim_drm_info, sim_info)                         \
-	X(GEM_VA, 0x08, struct sim_drm_gem_va, sim_gem_va)                   \
-	X(WAIT_CS, 0x09, union drm_amdgpu_wait_cs, sim_cs_wait)              \
-	X(GEM_OP, 0x10, struct sim_drm_gem_op, sim_gem_op)                   \
-	X(GEM_USERPTR, 0x11, struct drm_amdgpu_gem_userptr, sim_gem_userptr) \
+#define SIM_RENDER_IOCTLS(X)                                                    \
+	X(GEM_CREATE, 0x00, union drm_amdgpu_gem_create, sim_gem_create)        \
+	X(GEM_MMAP, 0x01, union drm_amdgpu_gem_mmap, sim_gem_mmap)              \
+	X(CTX, 0x02, union drm_amdgpu_ctx, sim_cs_context)                      \
+	X(BO_LIST, 0x03, union drm_amdgpu_bo_list, sim_cs_bo_list)              \
+	X(CS, 0x04, union drm_amdgpu_cs, sim_cs_submit)                         \
+	X(INFO, 0x05, struct sim_drm_info, sim_info)                            \
+	X(GEM_METADATA, 0x06, struct drm_amdgpu_gem_metadata, sim_gem_metadata) \
+	X(GEM_VA, 0x08, struct sim_drm_gem_va, sim_gem_va)                      \
+	X(WAIT_CS, 0x09, union drm_amdgpu_wait_cs, sim_cs_wait)                 \
+	X(GEM_OP, 0x10, struct sim_drm_gem_op, sim_gem_op)                      \
+	X(GEM_USERPTR, 0x11, struct drm_amdgpu_gem_userptr, sim_gem_userptr)    \
 	X(GEM_LIST_HANDLES, 0x19, struct sim_drm_gem_list_handles, sim_gem_list_handles)
 
 #define SIM_RENDER_DECLARE(name, number, type, function) \

@@ -237,6 +237,44 @@ static int print_mappings(struct sim_pdd *pdd, u32 handle, char *text, u32 size)
 	return (int)used;
 }
 
+/* The address of KFD's buffer that is the object, or 0. */
+static u64 find_buffer(struct sim_process *process, const struct sim_bo *bo)
+{
+	struct sim_mem *mem;
+	u64 va = 0;
+	u32 i, id;
+
+	sim_lock(&process->lock);
+	for (i = 0; i < process->num_pdds; i++)
+		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++)
+			va = mem->bo == bo && !va ? mem->va : va;
+	sim_unlock(&process->lock);
+	return va;
+}
+
+static int print_object(struct sim_process *process, struct sim_render *render, u32 handle,
+			char *text, u32 size)
+{
+	struct sim_bo *bo = sim_os_handle_lookup(render, handle);
+	u32 used = 0, i;
+
+	if (!bo)
+		return 0;
+	used = (u32)snprintf(text, size, " buffer=%llx", find_buffer(process, bo));
+	sim_lock(&bo->lock);
+	if (bo->metadata)
+		used += (u32)snprintf(
+			used < size ? text + used : NULL, used < size ? size - used : 0,
+			" tiling=%llx flags=%llx metadata=", bo->tiling, bo->metadata_flags);
+	for (i = 0; bo->metadata && i < bo->metadata->bytes; i++)
+		used += (u32)snprintf(used < size ? text + used : NULL,
+				      used < size ? size - used : 0, "%02x",
+				      ((u8 *)bo->metadata->data)[i]);
+	sim_unlock(&bo->lock);
+	sim_os_bo_put(bo);
+	return (int)used;
+}
+
 /* The next one by the id that the process knows; NULL: none. */
 static struct sim_pdd *next_pdd(struct sim_process *process, u32 above)
 {
@@ -252,7 +290,7 @@ static struct sim_pdd *next_pdd(struct sim_process *process, u32 above)
 	return next;
 }
 
-static int print_handles(struct sim_pdd *pdd, char *text, u32 size)
+static int print_handles(struct sim_process *process, struct sim_pdd *pdd, char *text, u32 size)
 {
 	u32 handle = pdd->render ? sim_os_handle_next(pdd->render, 1) : 0, used = 0;
 
@@ -260,6 +298,9 @@ static int print_handles(struct sim_pdd *pdd, char *text, u32 size)
 		used += (u32)snprintf(used < size ? text + used : NULL,
 				      used < size ? size - used : 0, "gpu=%x handle=%u",
 				      pdd->user_gpu_id, handle);
+		used += (u32)print_object(process, pdd->render, handle,
+					  used < size ? text + used : NULL,
+					  used < size ? size - used : 0);
 		used += (u32)print_mappings(pdd, handle, used < size ? text + used : NULL,
 					    used < size ? size - used : 0);
 		used += (u32)snprintf(used < size ? text + used : NULL,
@@ -276,7 +317,7 @@ static int print_gem_handles(struct native *native, char *text, u32 size)
 
 	text[0] = '\0';
 	for (; pdd; pdd = next_pdd(process, pdd->user_gpu_id))
-		used += (u32)print_handles(pdd, used < size ? text + used : NULL,
+		used += (u32)print_handles(process, pdd, used < size ? text + used : NULL,
 					   used < size ? size - used : 0);
 	if (process)
 		sim_os_process_put(process);
