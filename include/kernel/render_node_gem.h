@@ -23,6 +23,9 @@ struct render_gem {
 /* The object is that of another device. */
 #define RENDER_GEM_IS_IMPORT 1u
 
+/* Of the kernel, in bytes (drm_amdgpu_gem_metadata). */
+#define RENDER_METADATA_MAX 256
+
 struct render_mapping {
 	uint64_t addr;
 	uint64_t size;
@@ -32,15 +35,15 @@ struct render_mapping {
 	uint64_t flags;
 };
 
-/* The handles in ascending order, and the mappings of one handle, those of KFD too. The caller
- * frees the lists. -EINVAL: the kernel does not list them (before Linux 6.18). */
+/* The handles in ascending order. The caller frees the list. Where the kernel does not list them
+ * (before Linux 6.18), the function tries each number, and the entries have no flags: handles
+ * behind 4096 numbers that are free are missing. */
 int render_node_gem_list(int fd, struct render_gem **ret_list, size_t *ret_count);
+/* The mappings of a handle, those of KFD too. The caller frees the list. -EINVAL: the kernel does
+ * not list them (before Linux 6.18). */
 int render_node_gem_mappings(int fd, uint32_t handle, struct render_mapping **ret_list,
 			     size_t *ret_count);
-/* The number of GEM objects of the file, without KFD's BOs. On kernels that do not list them 1
- * stands for any number. */
-int render_node_gem_count(int fd, uint32_t *ret_count);
-/* Whether the kernel lists them, for the render node with @minor. */
+/* Whether the kernel lists both, for the render node with @minor. */
 bool render_node_gem_can_list(uint32_t minor);
 /* The offset by which mmap() of this render node finds the object. */
 int render_node_gem_offset(int fd, uint32_t handle, uint64_t *ret_offset);
@@ -55,6 +58,19 @@ int render_node_gem_close(int fd, uint32_t handle);
 bool render_node_gem_can_map(const struct render_mapping *mapping);
 /* Adds @mapping. -EINVAL: it overlaps another one, or is outside of the object. */
 int render_node_gem_map(int fd, uint32_t handle, const struct render_mapping *mapping);
+
+/* What a program has noted at an object (amdgpu_bo_set_metadata() of libdrm). ROCr 7.2 notes four
+ * bytes at each buffer of which it has made an IPC handle, and an importer compares them. */
+struct render_metadata {
+	uint64_t flags;
+	uint64_t tiling;
+	/* In bytes; 0 without metadata. */
+	uint32_t size;
+	uint8_t data[RENDER_METADATA_MAX];
+};
+
+int render_node_gem_get_metadata(int fd, uint32_t handle, struct render_metadata *ret_metadata);
+int render_node_gem_set_metadata(int fd, uint32_t handle, const struct render_metadata *metadata);
 
 /* What the render node @fd tells of the BO of @dmabuf_fd. */
 struct render_bo {

@@ -255,6 +255,21 @@ static DrmVmEntry *mapping_new(const struct render_mapping *mapping)
 	return entry;
 }
 
+static int save_metadata(const struct render_metadata *metadata, GemHandleEntry *entry)
+{
+	if (!metadata)
+		return 0;
+	entry->has_metadata = entry->has_metadata_flags = entry->has_tiling = true;
+	entry->metadata_flags = metadata->flags;
+	entry->tiling = metadata->tiling;
+	entry->metadata.data = malloc(metadata->size);
+	if (!entry->metadata.data)
+		return -ENOMEM;
+	memcpy(entry->metadata.data, metadata->data, metadata->size);
+	entry->metadata.len = metadata->size;
+	return 0;
+}
+
 static int save_gem_handle(const struct gem_saved *saved, GemHandleEntry *entry)
 {
 	entry->gpu_id = saved->gpu_id;
@@ -275,7 +290,7 @@ static int save_gem_handle(const struct gem_saved *saved, GemHandleEntry *entry)
 			return -ENOMEM;
 		entry->n_mappings++;
 	}
-	return 0;
+	return save_metadata(saved->metadata, entry);
 }
 
 static int save_gem_handles(const struct dumped_process *process, CriuKfd *kfd)

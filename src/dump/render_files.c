@@ -15,7 +15,6 @@
 #include "dump/dump.h"
 #include "dump/dump_image.h"
 #include "image/image.h"
-#include "kernel/render_node_gem.h"
 #include "pause/kfd_files.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
@@ -61,56 +60,46 @@ static int find_compute_process(const struct dump_session *session, int fd, cons
 		       : 0;
 }
 
-/* The image of the process has the handles of its compute file. Kernels that list no handles show
- * whether there are any. */
-static int check_handles(const struct dump_session *session, int fd, const char *name,
-			 const struct dumped_render *render)
+/* The image of the process has the handles of its compute file. */
+static int check_handles(const struct dump_session *session, const struct gem_file *file,
+			 const char *name, const struct dumped_process *compute)
 {
-	const size_t saved =
-		render->compute ? dump_find_gpu(render->compute, render->node)->num_handles : 0;
-	uint32_t count = 0;
-	int ret = render_node_gem_count(fd, &count);
+	const size_t saved = compute ? dump_find_gpu(compute, file->gpu)->num_handles : 0;
 
-	if (ret < 0)
-		return log_error(ret, "%s: cannot count the GEM objects of renderD%u", name,
-				 render->node->drm_render_minor);
-	return count == saved ? 0
-			      : preflight_refuse(session, DUMP_HAS_GEM_OBJECTS, "%s: renderD%u",
-						 name, render->node->drm_render_minor);
+	return file->num_handles == saved
+		       ? 0
+		       : preflight_refuse(session, DUMP_HAS_GEM_OBJECTS, "%s: renderD%u", name,
+					  file->gpu->drm_render_minor);
 }
 
-/* *@ret_render: the listed file that @fd is a descriptor of, or NULL if it is not listed. */
-static int find_listed(const struct dump_session *session, const struct topology_node *node, int fd,
-		       struct dumped_render **ret_render)
+/* *@ret_render: the listed file that file->fd is a descriptor of, or NULL if it is not listed.
+ * @name: for the log. */
+static int find_listed(const struct dump_session *session, const struct gem_file *file,
+		       const char *name, struct dumped_render **ret_render)
 {
 	int ret = 0;
 
 	*ret_render = NULL;
 	for (size_t i = 0; !ret && i < session->num_renders; i++) {
-		if (session->renders[i].node != node || session->renders[i].fd < 0)
+		if (session->renders[i].node != file->gpu || session->renders[i].fd < 0)
 			continue;
-		ret = fd_is_same(session->renders[i].fd, fd);
+		ret = fd_is_same(session->renders[i].fd, file->fd);
 		if (ret > 0)
 			*ret_render = &session->renders[i];
 	}
-	return ret < 0 ? ret : 0;
+	return ret < 0 ? log_error(ret, "%s: cannot compare it with other files", name) : 0;
 }
 
-/* Lists the file @fd, unless it is listed, and refuses the dump if it has GEM objects that no image
+/* Lists the file, and refuses the dump if it has GEM objects that no image
  * has. @name: for the log. @ret_render: valid until the next call. */
-static int list_file(struct dump_session *session, const struct topology_node *node, int fd,
-		     const char *name, struct dumped_render **ret_render)
+static int list_file(struct dump_session *session, const struct gem_file *file, const char *name,
+		     struct dumped_render **ret_render)
 {
-	struct dumped_render render = { .fd = -1, .node = node, .id = DUMP_NO_ID };
-	int ret = find_listed(session, node, fd, ret_render);
+	struct dumped_render render = { .fd = -1, .node = file->gpu, .id = DUMP_NO_ID };
+	int ret = find_compute_process(session, file->fd, name, &render);
 
-	if (ret < 0)
-		return log_error(ret, "%s: cannot compare it with other files", name);
-	if (*ret_render)
-		return 0;
-	ret = find_compute_process(session, fd, name, &render);
 	if (!ret)
-		ret = check_handles(session, fd, name, &render);
+		ret = check_handles(session, file, name, render.compute);
 	if (ret < 0)
 		return ret;
 	ret = array_append(&session->renders, &session->num_renders, sizeof(render), &render);
@@ -139,7 +128,9 @@ static int list_files(struct dump_session *session, pid_t pid, const struct dump
 		struct gem_file *file = &files->list[i];
 
 		(void)snprintf(name, sizeof(name), "process %d: descriptor %d", pid, file->number);
-		ret = list_file(session, file->gpu, file->fd, name, &render);
+		ret = find_listed(session, file, name, &render);
+		if (!ret && !render)
+			ret = list_file(session, file, name, &render);
 		if (ret < 0)
 			return ret;
 		note_holder(render, process);
@@ -198,9 +189,22 @@ static uint32_t choose_gpu_id(const struct dump_session *session,
 	return chosen ? chosen : render->node->gpu_id;
 }
 
+/* No task had the file when the snapshot was taken. */
+static int list_new_file(struct dump_session *session, struct gem_file *file, const char *name,
+			 struct dumped_render **ret_render)
+{
+	int ret = gem_list_read_file(file);
+
+	ret = ret < 0 ? log_error(ret, "%s: cannot list the GEM handles of renderD%u", name,
+				  file->gpu->drm_render_minor)
+		      : list_file(session, file, name, ret_render);
+	free(file->handles);
+	return ret;
+}
+
 int render_files_dump(struct dump_session *session, int fd, int id)
 {
-	const struct topology_node *node;
+	struct gem_file file = { .fd = fd };
 	struct dumped_render *render;
 	struct stat stat;
 	char name[32];
@@ -209,11 +213,13 @@ int render_files_dump(struct dump_session *session, int fd, int id)
 	(void)snprintf(name, sizeof(name), "render node %d", id);
 	if (fstat(fd, &stat) < 0)
 		return log_error(-errno, "%s: cannot examine", name);
-	node = topology_find_minor(&session->topology, minor(stat.st_rdev));
-	if (!node)
+	file.gpu = topology_find_minor(&session->topology, minor(stat.st_rdev));
+	if (!file.gpu)
 		return log_error(-ENODEV, "%s: renderD%u is not in the topology", name,
 				 minor(stat.st_rdev));
-	ret = list_file(session, node, fd, name, &render);
+	ret = find_listed(session, &file, name, &render);
+	if (!ret && !render)
+		ret = list_new_file(session, &file, name, &render);
 	if (ret < 0)
 		return ret;
 	render->id = id;

@@ -16,6 +16,7 @@
 #include "image/saved_on.h"
 #include "kernel/kfd.h"
 #include "kernel/render_node.h"
+#include "kernel/render_node_gem.h"
 
 #define PAGE 4096
 /* The type that starts each object in the private data. */
@@ -370,6 +371,18 @@ static const char *find_wrong_bo(const CriuKfd *kfd, const GemHandleEntry *handl
 	return bo && bo->alloc_flags & KFD_BO_WITH_CONTENTS ? NULL : "no BO that can be shared";
 }
 
+static const char *find_wrong_metadata(const GemHandleEntry *handle)
+{
+	if (handle->has_metadata != handle->has_metadata_flags ||
+	    handle->has_metadata != handle->has_tiling)
+		return "one part of its metadata without the others";
+	if (!handle->has_metadata)
+		return NULL;
+	return !handle->metadata.len || handle->metadata.len > RENDER_METADATA_MAX
+		       ? "an impossible size of metadata"
+		       : NULL;
+}
+
 /* @before: the entry before, or NULL. @lower: the entries of the same GPU before. */
 static const char *find_wrong_handle(const CriuKfd *kfd, const GemHandleEntry *handle,
 				     const GemHandleEntry *before, size_t lower)
@@ -388,7 +401,7 @@ static const char *find_wrong_handle(const CriuKfd *kfd, const GemHandleEntry *h
 		return "a lower number than the one before";
 	for (size_t i = 0; !wrong && i < handle->n_mappings; i++)
 		wrong = find_wrong_mapping(handle->mappings[i], size);
-	return wrong;
+	return wrong ? wrong : find_wrong_metadata(handle);
 }
 
 static int check_gem_handles(const struct subject *subject, const CriuKfd *kfd)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,10 +19,10 @@
 /* More handles, or mappings of a handle, than any program has. */
 #define ENTRIES_MAX (1u << 24)
 
-/* The kernel gives out the lowest free GEM handle, from 1 on. So a file without one of the first
- * handles has, for all practical purposes, no GEM object. Only for kernels before 6.18, which list
- * no handles. */
-#define HANDLES_PROBED 4096
+/* The kernel gives out the lowest free GEM handle, from 1 on. So behind that many free ones a file
+ * has, for all practical purposes, no GEM object. Only for kernels before 6.18, which list no
+ * handles. */
+#define FREE_HANDLES_TRIED 4096
 
 /* Since Linux 6.18; not in the headers of older systems. */
 struct gem_list_handles {
@@ -50,6 +51,8 @@ _Static_assert(sizeof(struct gem_list_handles) == 16, "kernel ABI");
 _Static_assert(sizeof(struct gem_op_list) == 24, "kernel ABI");
 _Static_assert(sizeof(struct render_gem) == 40, "kernel ABI");
 _Static_assert(sizeof(struct render_mapping) == 32, "kernel ABI");
+_Static_assert(sizeof(((struct drm_amdgpu_gem_metadata *)0)->data.data) == RENDER_METADATA_MAX,
+	       "kernel ABI");
 
 /* Both calls return the number, and the entries if they have room. */
 static int ask_handles(int fd, uint32_t handle, void *entries, uint32_t *count)
@@ -97,40 +100,58 @@ static int list(int fd, uint32_t handle, size_t size,
 	return 0;
 }
 
-int render_node_gem_list(int fd, struct render_gem **ret_list, size_t *ret_count)
+static int read_info(int fd, uint32_t handle, struct drm_amdgpu_gem_create_in *ret_info)
 {
-	return list(fd, 0, sizeof(**ret_list), ask_handles, ret_list, ret_count);
+	struct drm_amdgpu_gem_op op = {
+		.handle = handle,
+		.op = AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
+		.value = (uintptr_t)ret_info,
+	};
+
+	return xioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op);
 }
 
-int render_node_gem_count(int fd, uint32_t *ret_count)
+static int try_handles(int fd, struct render_gem **ret_list, size_t *ret_count)
 {
-	int ret;
+	_cleanup_free_ struct render_gem *gems = NULL;
+	uint32_t last = 0;
+	size_t count = 0;
+	int ret = 0;
 
-	*ret_count = 0;
-	ret = ask_handles(fd, 0, NULL, ret_count);
-	if (ret != -EINVAL)
-		return ret;
-	*ret_count = 0;
-	for (uint32_t handle = 1; handle <= HANDLES_PROBED && !*ret_count; handle++) {
+	for (uint32_t handle = 1; !ret && handle <= last + FREE_HANDLES_TRIED; handle++) {
+		struct render_gem gem = { .handle = handle };
 		struct drm_amdgpu_gem_create_in info;
-		struct drm_amdgpu_gem_op op = {
-			.handle = handle,
-			.op = AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
-			.value = (uintptr_t)&info,
-		};
 
-		*ret_count = xioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op) != -ENOENT;
+		ret = read_info(fd, handle, &info);
+		if (!ret) {
+			last = handle;
+			ret = array_append(&gems, &count, sizeof(gem), &gem);
+		} else if (ret == -ENOENT) {
+			ret = 0;
+		}
+		if (!ret && count > ENTRIES_MAX)
+			ret = -E2BIG;
 	}
+	if (ret < 0)
+		return ret;
+	*ret_list = take_ptr(&gems);
+	*ret_count = count;
 	return 0;
+}
+
+int render_node_gem_list(int fd, struct render_gem **ret_list, size_t *ret_count)
+{
+	int ret = list(fd, 0, sizeof(**ret_list), ask_handles, ret_list, ret_count);
+
+	return ret == -EINVAL ? try_handles(fd, ret_list, ret_count) : ret;
 }
 
 bool render_node_gem_can_list(uint32_t minor)
 {
-	_cleanup_free_ struct render_gem *gems = NULL;
 	_cleanup_close_ int fd = -1;
-	size_t count;
+	uint32_t count = 0;
 
-	return !render_node_open(minor, 0, &fd) && !render_node_gem_list(fd, &gems, &count);
+	return !render_node_open(minor, 0, &fd) && !ask_handles(fd, 0, NULL, &count);
 }
 
 int render_node_gem_mappings(int fd, uint32_t handle, struct render_mapping **ret_list,
@@ -218,30 +239,54 @@ int render_node_gem_map(int fd, uint32_t handle, const struct render_mapping *ma
 	return xioctl(fd, DRM_IOCTL_AMDGPU_GEM_VA, &args);
 }
 
-static int read_flags(int fd, uint32_t handle, uint64_t *ret_flags)
+int render_node_gem_get_metadata(int fd, uint32_t handle, struct render_metadata *ret_metadata)
 {
-	struct drm_amdgpu_gem_create_in info = { 0 };
-	struct drm_amdgpu_gem_op op = {
+	struct drm_amdgpu_gem_metadata args = {
 		.handle = handle,
-		.op = AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
-		.value = (uintptr_t)&info,
+		.op = AMDGPU_GEM_METADATA_OP_GET_METADATA,
 	};
-	int ret = xioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op);
+	int ret = xioctl(fd, DRM_IOCTL_AMDGPU_GEM_METADATA, &args);
 
-	if (!ret)
-		*ret_flags = info.domain_flags;
-	return ret;
+	if (ret < 0)
+		return ret;
+	if (args.data.data_size_bytes > sizeof(args.data.data))
+		return -E2BIG;
+	*ret_metadata = (struct render_metadata){
+		.flags = args.data.flags,
+		.tiling = args.data.tiling_info,
+		.size = args.data.data_size_bytes,
+	};
+	memcpy(ret_metadata->data, args.data.data, ret_metadata->size);
+	return 0;
+}
+
+int render_node_gem_set_metadata(int fd, uint32_t handle, const struct render_metadata *metadata)
+{
+	struct drm_amdgpu_gem_metadata args = {
+		.handle = handle,
+		.op = AMDGPU_GEM_METADATA_OP_SET_METADATA,
+		.data = {
+			.flags = metadata->flags,
+			.tiling_info = metadata->tiling,
+			.data_size_bytes = metadata->size,
+		},
+	};
+
+	memcpy(args.data.data, metadata->data, metadata->size);
+	return xioctl(fd, DRM_IOCTL_AMDGPU_GEM_METADATA, &args);
 }
 
 int render_node_gem_read(int fd, int dmabuf_fd, struct render_bo *ret_bo)
 {
+	struct drm_amdgpu_gem_create_in info = { 0 };
 	struct render_bo bo = { 0 };
 	uint32_t handle = 0;
 	int ret = render_node_gem_import(fd, dmabuf_fd, &handle);
 
 	if (ret < 0)
 		return ret;
-	ret = read_flags(fd, handle, &bo.flags);
+	ret = read_info(fd, handle, &info);
+	bo.flags = info.domain_flags;
 	if (!ret)
 		ret = render_node_gem_offset(fd, handle, &bo.mmap_offset);
 	(void)render_node_gem_close(fd, handle);

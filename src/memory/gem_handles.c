@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes the GEM handles of a task again, each under its old number, and their mappings. imports.c
- * has made the BOs of which this task has an import. */
+/* Makes the GEM handles of a task again, each under its old number, with mappings and metadata.
+ * imports.c has made the BOs of which this task has an import. */
 #include "memory/gem_handles.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
@@ -267,6 +268,26 @@ static int map(const struct gem_importer *importer, const struct gem_handle *han
 	return ret;
 }
 
+/* Several tasks may have a handle of the object. They note the same. */
+static int note_metadata(const struct gem_importer *importer, const GemHandleEntry *entry)
+{
+	struct render_metadata metadata = {
+		.flags = entry->metadata_flags,
+		.tiling = entry->tiling,
+		.size = (uint32_t)entry->metadata.len,
+	};
+	int ret;
+
+	if (!entry->has_metadata)
+		return 0;
+	memcpy(metadata.data, entry->metadata.data, metadata.size);
+	ret = render_node_gem_set_metadata(importer->fd, entry->handle, &metadata);
+	return ret < 0 ? log_error(ret,
+				   "kfd %d: GEM handle %u of GPU 0x%04x: cannot set its metadata",
+				   importer->session->task.kfd_id, entry->handle, importer->gpu_id)
+		       : 0;
+}
+
 /* Also after an error, although the task then ends. */
 static int close_fillers(struct gem_importer *importer, int ret)
 {
@@ -300,6 +321,8 @@ static int make_of_gpu(struct gem_importer *importer, const struct gem_handles *
 			ret = note_mapping(importer, handle);
 		if (!ret)
 			ret = map(importer, handle);
+		if (!ret)
+			ret = note_metadata(importer, handle->entry);
 	}
 	ret = close_fillers(importer, ret);
 	if (!ret && count)

@@ -42,8 +42,10 @@ void gem_list_files_done(struct gem_files *files)
 
 void gem_list_saved_done(struct gem_saved_list *saved)
 {
-	for (size_t i = 0; i < saved->count; i++)
+	for (size_t i = 0; i < saved->count; i++) {
 		free(saved->list[i].mappings);
+		free(saved->list[i].metadata);
+	}
 	free(saved->list);
 	free(saved->foreign);
 	*saved = (struct gem_saved_list){ 0 };
@@ -62,14 +64,14 @@ static int read_key(int fd, const struct render_gem *gem, struct gem_named *name
 	return ret == -EPERM ? 0 : ret;
 }
 
-static int read_handles(struct gem_file *file)
+int gem_list_read_file(struct gem_file *file)
 {
 	_cleanup_free_ struct render_gem *gems = NULL;
 	size_t count = 0;
 	int ret = render_node_gem_list(file->fd, &gems, &count);
 
 	if (ret < 0)
-		return ret == -EINVAL ? 0 : ret;
+		return ret;
 	file->handles = calloc(count + 1, sizeof(*file->handles));
 	if (!file->handles)
 		return -ENOMEM;
@@ -91,7 +93,7 @@ static int has_file(const struct gem_files *files, int fd)
 static int add_file(struct gem_files *files, const struct topology_node *gpu, int number, int *fd)
 {
 	struct gem_file file = { .fd = *fd, .number = number, .gpu = gpu };
-	int ret = read_handles(&file);
+	int ret = gem_list_read_file(&file);
 
 	if (!ret)
 		ret = array_append(&files->list, &files->count, sizeof(file), &file);
@@ -256,6 +258,40 @@ static int keep_mappings(const struct saving *saving, struct gem_saved *saved)
 	return 0;
 }
 
+static int refuse(const struct saving *saving, uint32_t handle, const char *what)
+{
+	return preflight_refuse(saving->process->session, DUMP_HAS_GEM_OBJECTS,
+				"%s: renderD%u, GEM handle %u,%s", saving->process->name,
+				saving->file->gpu->drm_render_minor, handle, what);
+}
+
+static int read_metadata(const struct saving *saving, struct gem_saved *saved)
+{
+	struct render_metadata metadata;
+	int ret = render_node_gem_get_metadata(saving->file->fd, saved->handle, &metadata);
+
+	if (!ret && metadata.size) {
+		saved->metadata = malloc(sizeof(metadata));
+		if (!saved->metadata)
+			ret = -ENOMEM;
+		else
+			*saved->metadata = metadata;
+	}
+	return ret < 0 ? log_error(ret, "%s: renderD%u: cannot read the metadata of GEM handle %u",
+				   saving->process->name, saving->file->gpu->drm_render_minor,
+				   saved->handle)
+		       : 0;
+}
+
+/* ROCr maps host memory and buffers of the virtual memory API by their handles. It notes metadata
+ * only at VRAM that KFD maps (IPCCreate() in runtime.cpp, ROCr 7.2.4). */
+static int save_without_list(const struct saving *saving, struct gem_saved *saved)
+{
+	return saved->bo != IMAGE_NO_BO && saved->metadata
+		       ? 0
+		       : refuse(saving, saved->handle, " which the program may have mapped,");
+}
+
 static int save_handle(const struct saving *saving, const struct gem_named *named,
 		       struct gem_saved *saved)
 {
@@ -269,13 +305,16 @@ static int save_handle(const struct saving *saving, const struct gem_named *name
 	saved->key = named->key;
 	saved->bo = bo ? bo->index : IMAGE_NO_BO;
 	if (!named->key || named->handle > IMAGE_HANDLE_MAX(named - file->handles))
-		return preflight_refuse(process->session, DUMP_HAS_GEM_OBJECTS,
-					"%s: renderD%u, GEM handle %u,", process->name,
-					file->gpu->drm_render_minor, named->handle);
+		return refuse(saving, named->handle, "");
+	ret = read_metadata(saving, saved);
+	if (ret < 0)
+		return ret;
 	ret = render_node_gem_offset(file->fd, named->handle, &saved->mmap_offset);
 	if (!ret)
 		ret = render_node_gem_mappings(file->fd, named->handle, &saved->mappings,
 					       &saved->num_mappings);
+	if (ret == -EINVAL)
+		return save_without_list(saving, saved);
 	if (ret < 0)
 		return log_error(ret, "%s: renderD%u: cannot list the mappings of GEM handle %u",
 				 process->name, file->gpu->drm_render_minor, named->handle);

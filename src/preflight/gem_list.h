@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The GEM handles of a KFD process (virtual memory API): a program imports KFD's BOs into the
- * render files of its compute VMs, and maps them there by GEM_VA. Kernels list handles and mappings
- * from Linux 6.18 on. */
+/* The GEM handles of a KFD process: a program imports KFD's BOs into the render files of its
+ * compute VMs, to map them there by GEM_VA (virtual memory API), or to note metadata at them (IPC
+ * of ROCr 7.2). Kernels list handles and mappings from Linux 6.18 on. Before that, the plugin tries
+ * the numbers, and saves only handles that IPC has made, as ROCr does not map these. */
 #ifndef AMDGPU_PLUGIN_PREFLIGHT_GEM_LIST_H
 #define AMDGPU_PLUGIN_PREFLIGHT_GEM_LIST_H
 
@@ -56,6 +57,8 @@ struct gem_saved {
 	/* Those that KFD has made are left out. */
 	struct render_mapping *mappings;
 	size_t num_mappings;
+	/* Of the object, or NULL if it has none. */
+	struct render_metadata *metadata;
 };
 
 struct gem_saved_list {
@@ -67,8 +70,11 @@ struct gem_saved_list {
 	size_t num_foreign;
 };
 
-/* Lists the files of process @pid and their handles. A kernel that lists no handles, or does not
- * hand out descriptors of other processes, shows none. Free the result with gem_list_files_done().
+/* Lists the handles of file->fd, which is a render node of file->gpu. gem_list_files_done() frees
+ * them. Logs nothing. */
+int gem_list_read_file(struct gem_file *file);
+/* Lists the files of process @pid and their handles. A kernel that does not hand out descriptors of
+ * other processes shows none. Free the result with gem_list_files_done().
  * Logs nothing. */
 int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *ret_files);
 /* The same for a KFD process that runs on, without the files whose copy would stop its queues. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The GPU side of a process: raw KFD ioctls, buffers at addresses that are the
- * same in every run. */
+/* The GPU side of a process: raw KFD ioctls, buffers at addresses that are the same in every run. */
 #include "client.h"
 
 #include <dlfcn.h>
@@ -139,6 +138,7 @@ static uint32_t flags_of(char kind)
 	case 'V':
 	case 'N':
 	case 'B':
+	case 'I':
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
 	case 'C':
 		return flags_of('V') | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT;
@@ -275,6 +275,8 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 		ret = allocate(client, bo, address, &raw);
 	if (!ret && bo->kind == 'B')
 		ret = client_vmem_map_again(&client->process, bo, &raw);
+	if (!ret && bo->kind == 'I')
+		ret = client_vmem_mark_own(&client->process, workload, index, &raw);
 	if (!ret && index < SHARED_MAX)
 		client->shared[index] = raw;
 	if (!ret && bo->mapped && bo->kind != 'U')
@@ -568,7 +570,9 @@ int client_import(struct client *client, const struct workload *owner, size_t in
 		ret = raw_free(&client->process, &filler);
 	if (ret < 0)
 		return complain(ret, handle ? "IPC_IMPORT_HANDLE" : "IMPORT_DMABUF");
-	return owner->cpu ? map_import(client, peer, fd, &bo, task) : 0;
+	if (owner->bos[index].kind == 'I')
+		ret = client_vmem_mark(client->process.render[peer], owner, index, fd);
+	return ret < 0 || !owner->cpu ? ret : map_import(client, peer, fd, &bo, task);
 }
 
 int client_release(struct client *client, const struct workload *workload, size_t index)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes and verifies buffers of the virtual memory API. */
+/* Makes and verifies buffers with GEM handles. */
 #include "client_vmem.h"
 
 #include <amdgpu_drm.h>
@@ -98,6 +98,28 @@ int client_vmem_map_again(struct raw_process *process, const struct workload_bo 
 	if (dmabuf >= 0)
 		(void)close(dmabuf);
 	return ret < 0 ? complain(ret, "cannot map a buffer of KFD by its render node") : 0;
+}
+
+int client_vmem_mark(int render, const struct workload *workload, size_t index, int dmabuf)
+{
+	uint32_t handle;
+	int ret = import(render, dmabuf, &handle);
+
+	if (!ret)
+		ret = raw_gem_mark(render, handle, workload->task << 16 | (uint32_t)index);
+	return ret < 0 ? complain(ret, "cannot note metadata at a buffer of KFD") : 0;
+}
+
+int client_vmem_mark_own(struct raw_process *process, const struct workload *workload,
+			 size_t index, const struct raw_bo *raw)
+{
+	int dmabuf = -1, ret = raw_export(process, raw, &dmabuf);
+
+	if (ret < 0)
+		return complain(ret, "EXPORT_DMABUF");
+	ret = client_vmem_mark(process->render[workload->bos[index].gpu], workload, index, dmabuf);
+	(void)close(dmabuf);
+	return ret;
 }
 
 /* Compares [@from, +@size) of the buffer with what GPUs see at @address. */

@@ -102,7 +102,7 @@ static int add_item(struct workload *workload, const char *item)
 		return complain(item, "has a range without an end");
 	if (*text == ':' && text[1])
 		kind = text[1], text += 2;
-	if (*text || !strchr("VCGHNBUDMQPWSE", kind) || count > COUNT_MAX || !low || high < low)
+	if (*text || !strchr("VCGHNBIUDMQPWSE", kind) || count > COUNT_MAX || !low || high < low)
 		return complain(item, "is not understood");
 	count = count * workload->count_times / workload->count_by;
 	count = count ? count : 1;
@@ -398,7 +398,7 @@ bool workload_is_buffer(const struct workload_bo *bo)
 
 bool workload_has_content(const struct workload_bo *bo)
 {
-	return workload_is_buffer(bo) && (strchr("VCGHNB", bo->kind) || is_for_driver(bo));
+	return workload_is_buffer(bo) && (strchr("VCGHNBI", bo->kind) || is_for_driver(bo));
 }
 
 bool workload_has_pattern(const struct workload *workload, size_t index)

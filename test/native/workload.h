@@ -14,6 +14,7 @@
  *	N	VRAM of the virtual memory API: KFD knows no address, and GEM_VA maps it at its address,
  *		from its second half at another one, and on the next GPU of several
  *	B	VRAM that KFD has mapped, with a GEM handle, and such a second mapping
+ *	I	VRAM that KFD has mapped, with a GEM handle and metadata, as ROCr 7.2 makes for IPC
  *	U	memory of the process
  *	D	doorbells
  *	M	the register page

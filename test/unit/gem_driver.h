@@ -22,7 +22,7 @@
 #define MAPPINGS 8
 
 /* The calls that can fail. */
-enum call { NO_CALL, LIST_HANDLES, GEM_MMAP, HANDLE_TO_FD, MAPPING_INFO };
+enum call { NO_CALL, LIST_HANDLES, GEM_MMAP, HANDLE_TO_FD, MAPPING_INFO, METADATA, CREATE_INFO };
 
 /* The last begins inside the first. */
 static const uint64_t offsets[OBJECTS] = { 0x100000, 0x200000, 0x101000 };
@@ -34,6 +34,7 @@ struct handle {
 	bool is_import;
 	/* The CPU may not map the object. */
 	bool is_private;
+	struct render_metadata metadata;
 	struct render_mapping mappings[MAPPINGS];
 	uint32_t num_mappings;
 };
@@ -50,6 +51,8 @@ static struct {
 	} files[FILES];
 	size_t num_files;
 	int dmabufs[OBJECTS];
+	/* Before Linux 6.18: it lists neither handles nor mappings. */
+	bool is_old;
 	enum call failing;
 	/* The first calls of that kind that succeed. */
 	unsigned int good;
@@ -124,14 +127,21 @@ static inline int fail_with(enum call call)
 	return driver.error;
 }
 
-static inline struct handle *find_handle(struct file *file, uint32_t number)
+static inline struct handle *look_up(struct file *file, uint32_t number)
 {
 	for (size_t i = 0; i < file->num_handles; i++) {
 		if (file->handles[i].number == number)
 			return &file->handles[i];
 	}
-	fail_msg("no handle %u", number);
 	return NULL;
+}
+
+static inline struct handle *find_handle(struct file *file, uint32_t number)
+{
+	struct handle *handle = look_up(file, number);
+
+	assert_non_null(handle);
+	return handle;
 }
 
 /* As amdgpu_gem_list_handles_ioctl(): the number, and the entries if they have room. */
@@ -140,6 +150,8 @@ static inline int list_handles(const struct file *file, uint64_t *args)
 	struct render_gem *gems = (struct render_gem *)(uintptr_t)args[0];
 	uint32_t room;
 
+	if (driver.is_old)
+		return EINVAL;
 	memcpy(&room, &args[1], sizeof(room));
 	for (uint32_t i = 0; room >= file->num_handles && i < file->num_handles; i++)
 		gems[i] = (struct render_gem){
@@ -174,12 +186,34 @@ static inline int tell_mappings(struct file *file, uint64_t *args)
 	const struct handle *handle = find_handle(file, (uint32_t)args[0]);
 	uint32_t room;
 
-	assert_int_equal(args[0] >> 32, 2);
+	if (driver.is_old)
+		return EINVAL;
 	memcpy(&room, &args[2], sizeof(room));
 	if (handle->num_mappings && room >= handle->num_mappings)
 		memcpy(entries, handle->mappings, handle->num_mappings * sizeof(*entries));
 	memcpy(&args[2], &handle->num_mappings, sizeof(room));
 	return fail_with(MAPPING_INFO);
+}
+
+/* As amdgpu_gem_op_ioctl() of all kernels. */
+static inline int tell_info(struct file *file, const uint64_t *args)
+{
+	if (!look_up(file, (uint32_t)args[0]))
+		return ENOENT;
+	memset((void *)(uintptr_t)args[1], 0, sizeof(struct drm_amdgpu_gem_create_in));
+	return fail_with(CREATE_INFO);
+}
+
+static inline int tell_metadata(struct file *file, struct drm_amdgpu_gem_metadata *args)
+{
+	const struct render_metadata *metadata = &find_handle(file, args->handle)->metadata;
+
+	assert_int_equal(args->op, AMDGPU_GEM_METADATA_OP_GET_METADATA);
+	args->data.flags = metadata->flags;
+	args->data.tiling_info = metadata->tiling;
+	args->data.data_size_bytes = metadata->size;
+	memcpy(args->data.data, metadata->data, sizeof(args->data.data));
+	return fail_with(METADATA);
 }
 
 static inline int answer(struct file *file, unsigned long request, void *argument)
@@ -189,7 +223,12 @@ static inline int answer(struct file *file, unsigned long request, void *argumen
 		return list_handles(file, argument);
 	case DRM_COMMAND_BASE + DRM_AMDGPU_GEM_MMAP:
 		return tell_offset(file, argument);
+	case DRM_COMMAND_BASE + DRM_AMDGPU_GEM_METADATA:
+		return tell_metadata(file, argument);
 	case DRM_COMMAND_BASE + DRM_AMDGPU_GEM_OP:
+		if (*(uint64_t *)argument >> 32 == AMDGPU_GEM_OP_GET_GEM_CREATE_INFO)
+			return tell_info(file, argument);
+		assert_int_equal(*(uint64_t *)argument >> 32, 2);
 		return tell_mappings(file, argument);
 	default:
 		assert_int_equal(request, DRM_IOCTL_PRIME_HANDLE_TO_FD);
@@ -231,6 +270,13 @@ static inline struct handle *add_handle(struct file *file, uint32_t number, unsi
 
 	*handle = (struct handle){ .number = number, .object = object };
 	return handle;
+}
+
+static inline void add_metadata(struct handle *handle, const char *text)
+{
+	handle->metadata = (struct render_metadata){ .flags = 5, .tiling = 7 };
+	handle->metadata.size = (uint32_t)strlen(text);
+	memcpy(handle->metadata.data, text, strlen(text));
 }
 
 static inline void add_mapping(struct handle *handle, uint64_t addr, uint64_t size, uint64_t offset,

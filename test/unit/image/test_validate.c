@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tests the checks of images: each harmful value is refused with one line, and unusual but harmless
- * values pass. */
+/* Each harmful value in an image is refused with one line, and unusual, harmless values pass. */
 #include "host.h"
 
 #include "image/image.h"
@@ -234,6 +233,38 @@ UNIT_TEST(handles_and_mappings_that_cannot_be_are_refused)
 	assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
 	image.handles[1].handle = IMAGE_HANDLE_MAX(0);
 	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
+	image.has_handles = false;
+}
+
+UNIT_TEST(metadata_of_a_gem_handle_are_bounded)
+{
+	uint8_t bytes[257] = { 0 };
+	GemHandleEntry *handle = &image.handles[1];
+	static const struct {
+		bool has_metadata, has_flags, has_tiling;
+		size_t size;
+		const char *words;
+	} cases[] = {
+		{ true, true, true, 256, NULL },
+		{ true, true, true, 257, "an impossible size of metadata" },
+		{ true, true, true, 0, "an impossible size of metadata" },
+		{ true, false, true, 4, "one part of its metadata without the others" },
+		{ true, true, false, 4, "one part of its metadata without the others" },
+		{ false, false, true, 4, "one part of its metadata without the others" },
+	};
+
+	image.has_handles = true;
+	make_image();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		handle->has_metadata = cases[i].has_metadata;
+		handle->metadata = (ProtobufCBinaryData){ cases[i].size, bytes };
+		handle->has_metadata_flags = cases[i].has_flags;
+		handle->has_tiling = cases[i].has_tiling;
+		assert_int_equal(image_validate_kfd(7, &image.kfd), cases[i].words ? -EINVAL : 0);
+		if (cases[i].words)
+			assert_logged("Error (amdgpu_plugin): ", "GEM handle 3", cases[i].words);
+	}
 	image.has_handles = false;
 }
 

@@ -33,6 +33,8 @@ static struct {
 	unsigned int fillers, closed, imports;
 	struct drm_amdgpu_gem_va mapped[CALLS];
 	unsigned int maps;
+	struct drm_amdgpu_gem_metadata noted[CALLS];
+	unsigned int notes;
 	/* A number too high for this import; 0: none. */
 	unsigned int strange_import;
 	unsigned long failing;
@@ -97,6 +99,9 @@ int ioctl(int fd, unsigned long request, ...)
 		return 0;
 	case DRM_IOCTL_AMDGPU_GEM_VA:
 		render.mapped[render.maps++] = *(struct drm_amdgpu_gem_va *)argument;
+		return 0;
+	case DRM_IOCTL_AMDGPU_GEM_METADATA:
+		render.noted[render.notes++] = *(struct drm_amdgpu_gem_metadata *)argument;
 		return 0;
 	default:
 		fail();
@@ -325,6 +330,29 @@ TEST(mappings_are_made_with_their_flags)
 	assert_int_equal(render.mapped[1].flags, AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_MTYPE_UC);
 }
 
+static void add_metadata(GemHandleEntry *entry, const char *text)
+{
+	entry->has_metadata = entry->has_metadata_flags = entry->has_tiling = true;
+	entry->metadata_flags = 5;
+	entry->tiling = 7;
+	entry->metadata.len = strlen(text);
+	entry->metadata.data = (uint8_t *)strdup(text);
+}
+
+TEST(metadata_are_set_with_the_handle)
+{
+	(void)add_handle(0, 1, 0);
+	add_metadata(add_handle(0, 2, 2), "mark");
+	assert_int_equal(restore(), 0);
+	assert_int_equal(render.notes, 1);
+	assert_int_equal(render.noted[0].handle, 2);
+	assert_int_equal(render.noted[0].op, AMDGPU_GEM_METADATA_OP_SET_METADATA);
+	assert_int_equal(render.noted[0].data.flags, 5);
+	assert_int_equal(render.noted[0].data.tiling_info, 7);
+	assert_int_equal(render.noted[0].data.data_size_bytes, 4);
+	assert_memory_equal(render.noted[0].data.data, "mark", 4);
+}
+
 TEST(another_number_fails)
 {
 	render.strange_import = 2;
@@ -345,10 +373,13 @@ TEST(calls_that_fail_are_named)
 		{ DRM_IOCTL_AMDGPU_GEM_CREATE, "cannot take GEM handle 1" },
 		{ DRM_IOCTL_PRIME_FD_TO_HANDLE, "GEM handle 2 of GPU 0x1111: cannot import" },
 		{ DRM_IOCTL_AMDGPU_GEM_VA, "cannot map 12288 bytes at 0x700000000000" },
+		{ DRM_IOCTL_AMDGPU_GEM_METADATA, "GEM handle 2 of GPU 0x1111: cannot set its" },
 		{ DRM_IOCTL_GEM_CLOSE, "cannot close GEM handle 1" },
 	};
+	GemHandleEntry *entry = add_handle(0, 2, 0);
 
-	add_mapping(add_handle(0, 2, 0), 0x700000000000, 0, AMDGPU_VM_PAGE_READABLE);
+	add_metadata(entry, "mark");
+	add_mapping(entry, 0x700000000000, 0, AMDGPU_VM_PAGE_READABLE);
 	assert_int_equal(gem_handles_take(&task.session.task), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %s\n", cases[i].words);

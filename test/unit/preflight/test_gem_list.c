@@ -180,16 +180,12 @@ TEST(each_file_is_listed_once_with_its_handles)
 TEST(what_the_kernel_does_not_show_is_left_out)
 {
 	static const struct {
-		enum call failing;
 		long failing_syscall;
 		int error;
-		size_t files;
 	} cases[] = {
-		/* before Linux 6.18 */
-		{ LIST_HANDLES, -1, EINVAL, 1 },
-		{ NO_CALL, SYS_pidfd_open, ENOSYS, 0 },
-		{ NO_CALL, SYS_pidfd_getfd, EPERM, 0 },
-		{ NO_CALL, SYS_pidfd_getfd, EBADF, 0 },
+		{ SYS_pidfd_open, ENOSYS },
+		{ SYS_pidfd_getfd, EPERM },
+		{ SYS_pidfd_getfd, EBADF },
 	};
 
 	add_handle(open_render(128), 1, 0);
@@ -197,14 +193,32 @@ TEST(what_the_kernel_does_not_show_is_left_out)
 		struct gem_files files;
 
 		print_message("case %zu\n", i);
-		driver.failing = cases[i].failing;
 		driver.failing_syscall = cases[i].failing_syscall;
 		driver.error = cases[i].error;
 		assert_int_equal(gem_list_read(getpid(), &machine, &files), 0);
-		assert_int_equal(files.count, cases[i].files);
-		assert_int_equal(files.count ? files.list[0].num_handles : 0, 0);
+		assert_int_equal(files.count, 0);
 		gem_list_files_done(&files);
 	}
+}
+
+/* Before Linux 6.18. Behind 4096 free numbers, no more are tried. */
+TEST(where_the_kernel_lists_no_handles_each_number_is_tried)
+{
+	static const uint32_t numbers[] = { 1, 4000, 8096, 12193 };
+	struct file *file = open_render(128);
+	struct gem_files files;
+
+	driver.is_old = true;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		add_handle(file, numbers[i], 0);
+	assert_int_equal(gem_list_read(getpid(), &machine, &files), 0);
+	assert_int_equal(files.list[0].num_handles, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(files.list[0].handles[i].handle, numbers[i]);
+	gem_list_files_done(&files);
+	driver.failing = CREATE_INFO;
+	driver.error = EACCES;
+	assert_int_equal(gem_list_read(getpid(), &machine, &files), -EACCES);
 }
 
 TEST(each_error_of_a_list_comes_back)
@@ -263,6 +277,49 @@ TEST(handles_are_saved_by_gpu_and_number)
 		assert_int_equal(job.saved.list[i].bo, expected[i].bo);
 		assert_int_equal(job.saved.list[i].mmap_offset, offsets[expected[i].bo]);
 		assert_int_equal(job.saved.list[i].num_mappings, expected[i].num_mappings);
+	}
+}
+
+TEST(metadata_are_saved)
+{
+	struct file *file = open_render(128);
+
+	add_handle(file, 1, 0);
+	add_metadata(add_handle(file, 2, 2), "mark");
+	assert_int_equal(save(), 0);
+	assert_null(job.saved.list[0].metadata);
+	assert_memory_equal(job.saved.list[1].metadata, &file->handles[1].metadata,
+			    sizeof(file->handles[1].metadata));
+}
+
+/* Before Linux 6.18, a handle's mappings do not show. ROCr maps no BO at which it notes metadata.
+ */
+TEST(where_the_kernel_lists_no_mappings_only_bos_with_metadata_are_saved)
+{
+	static const struct {
+		unsigned int object;
+		const char *metadata;
+		int result;
+	} cases[] = {
+		{ 0, "mark", 0 },
+		{ 0, "", -EOPNOTSUPP },
+		/* no BO of the process */
+		{ 2, "mark", -EOPNOTSUPP },
+	};
+	struct file *file = open_render(128);
+
+	driver.is_old = true;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		file->num_handles = 0;
+		add_metadata(add_handle(file, 3, cases[i].object), cases[i].metadata);
+		assert_int_equal(save(), cases[i].result);
+		if (cases[i].result)
+			assert_logged("Error (amdgpu_plugin): ",
+				      "renderD128, GEM handle 3, which the program may have"
+				      " mapped, has GEM objects");
+		else
+			assert_int_equal(job.saved.list[0].bo, 0);
 	}
 }
 
@@ -441,6 +498,11 @@ TEST(calls_that_fail_for_a_handle_are_named)
 	assert_int_equal(save(), -EFAULT);
 	assert_logged("Error (amdgpu_plugin): ",
 		      "kfd 5: renderD128: cannot list the mappings of GEM handle 7");
+	driver.failing = METADATA;
+	unit_forget_lines();
+	assert_int_equal(save(), -EFAULT);
+	assert_logged("Error (amdgpu_plugin): ",
+		      "kfd 5: renderD128: cannot read the metadata of GEM handle 7");
 	/* the list of handles has asked for the offset first */
 	driver.failing = GEM_MMAP;
 	driver.good = 1;
