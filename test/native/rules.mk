@@ -2,7 +2,7 @@
 # The native front end of the simulator, and a CRIU that loads the plugin there (test/native).
 CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 3.18 3.19 4.0 4.1.1 4.2.1 4.3)
 NATIVE_PARTS := $(filter-out test/native/before.c test/native/criu_version.c test/native/test_%,$(wildcard test/native/*.c)) \
-		$(addprefix test/lib/,criu_stub.c streamer.c raw_kfd.c raw_gem.c raw_aql.c)
+		$(addprefix test/lib/,criu_stub.c streamer.c raw_gem.c) selftest/raw_kfd.c selftest/raw_aql.c
 
 $(NATIVE)/criu-3.17.1.so: VERSION_FLAGS := -DHOOKS=10
 $(NATIVE)/criu-3.18.so: VERSION_FLAGS := -DHOOKS=10
@@ -21,10 +21,10 @@ $(CRIUS): test/native/criu_version.c test/native/criu_exports.h test/lib/criu_sy
 # The kernel's header wants drm/drm.h, which libdrm has elsewhere.
 KERNEL_DRM = $(patsubst -I%,%,$(lastword $(DRM_CFLAGS)))
 BUILD_HOST = @mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm; \
-	$(CC) -I$(@D)/include $(filter-out -fvisibility=hidden,$(FLAGS)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/lib \
+	$(CC) -I$(@D)/include $(filter-out -fvisibility=hidden,$(FLAGS)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/lib -Iselftest \
 	-rdynamic -o $@ $(NATIVE_PARTS)
 
-$(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h)
+$(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h selftest/raw_*.h)
 	$(BUILD_HOST) -ldl
 
 # A reader of images that does not know the fields of shared buffers.
@@ -35,21 +35,21 @@ $(NATIVE)/criu-amdgpu-before.proto: criu-amdgpu.proto
 $(NATIVE)/criu-amdgpu-before.pb-c.c: $(NATIVE)/criu-amdgpu-before.proto
 	protoc-c --proto_path=$(@D) --c_out=$(@D) $<
 
-$(NATIVE)/before: test/native/before.c $(NATIVE)/criu-amdgpu-before.pb-c.c $(wildcard test/lib/raw_*)
+$(NATIVE)/before: test/native/before.c $(NATIVE)/criu-amdgpu-before.pb-c.c $(wildcard selftest/raw_kfd.*)
 	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
-	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/lib -I$(@D) -I$(@D)/include $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< \
-		$(NATIVE)/criu-amdgpu-before.pb-c.c test/lib/raw_kfd.c -lprotobuf-c
+	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/lib -Iselftest -I$(@D) -I$(@D)/include $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< \
+		$(NATIVE)/criu-amdgpu-before.pb-c.c selftest/raw_kfd.c -lprotobuf-c
 
 # With the simulator in it instead of preloaded: sanitizers want to come before every library.
-$(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h) $(SIM)/amdgpu_sim.a
+$(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h selftest/raw_*.h) $(SIM)/amdgpu_sim.a
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl -lm
 
 # The simulator by itself, under libdrm and under plain ioctls.
 $(NATIVE)/test_%: test/native/test_%.c test/native/sim_test.h test/sim/native/amdgpu_sim.h \
-		$(wildcard test/lib/raw_* test/lib/tests.*) $(SIM)/amdgpu_sim.a
+		$(wildcard test/lib/tests.* selftest/raw_kfd.*) $(SIM)/amdgpu_sim.a
 	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
-	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native -Itest/lib -I$(@D)/include $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) \
-		-rdynamic -o $@ $< $(addprefix test/lib/,tests.c raw_kfd.c) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
+	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native -Itest/lib -Iselftest -I$(@D)/include $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) \
+		-rdynamic -o $@ $< test/lib/tests.c selftest/raw_kfd.c -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
 		-ldrm_amdgpu -ldrm -lcmocka -ldl -lm
 
 # With a recipe, make looks at the archive again after it was made.

@@ -4,17 +4,12 @@
  * whatever happens to the process. A verification waits until the engine has done all of its work.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ipc.h>
-#include <sys/mman.h>
-#include <sys/shm.h>
-#include <unistd.h>
 
+#include "host_memory.h"
 #include "raw_kfd.h"
 #include "report.h"
 #include "serve.h"
@@ -23,7 +18,6 @@
 #define ROUNDS     220u
 #define COPY_BYTES 8192u
 #define WORDS_MAX  8
-#define HUGE_BYTES (2u << 20)
 
 struct files {
 	struct report report;
@@ -38,101 +32,21 @@ struct files {
 	uint64_t expected;
 };
 
-static void *map_anonymous(size_t size, int flags)
-{
-	return mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
-}
-
-static void *map_file(int fd, size_t size)
-{
-	void *memory = MAP_FAILED;
-
-	if (fd < 0)
-		return MAP_FAILED;
-	if (ftruncate(fd, (off_t)size) == 0)
-		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return memory;
-}
-
-static void *map_private(size_t size)
-{
-	return map_anonymous(size, MAP_PRIVATE);
-}
-
-static void *map_shared(size_t size)
-{
-	return map_anonymous(size, MAP_SHARED);
-}
-
-static void *map_memfd(size_t size)
-{
-	return map_file(memfd_create("gpu_files", MFD_CLOEXEC), size);
-}
-
-static void *map_huge(size_t size)
-{
-	return map_file(memfd_create("gpu_files", MFD_CLOEXEC | MFD_HUGETLB), size);
-}
-
-static void *map_named(size_t size)
-{
-	return map_file(open("/run/gpu_files", O_RDWR | O_CREAT | O_CLOEXEC, 0600), size);
-}
-
-static void *map_unlinked(size_t size)
-{
-	char path[] = "/dev/shm/gpu_files-XXXXXX";
-	int fd = mkostemp(path, O_CLOEXEC);
-
-	if (fd >= 0)
-		(void)unlink(path);
-	return map_file(fd, size);
-}
-
-static void *map_segment(size_t size)
-{
-	int id = shmget(IPC_PRIVATE, size, IPC_CREAT | 0600);
-
-	return id < 0 ? MAP_FAILED : shmat(id, NULL, 0);
-}
-
-static const struct kind {
-	const char *name;
-	void *(*map)(size_t size);
-	size_t size;
-} kinds[] = {
-	{ "private", map_private, 4096 }, /* anonymous memory */
-	{ "shared", map_shared, 4096 },     { "memfd", map_memfd, 4096 },
-	{ "huge", map_huge, HUGE_BYTES }, /* a memfd with huge pages */
-	{ "named", map_named, 4096 },     /* a file in /run */
-	{ "unlinked", map_unlinked, 4096 }, { "segment", map_segment, 4096 }, /* shmget() */
-};
-
-static const struct kind *find_kind(const char *name)
-{
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (strcmp(kinds[i].name, name) == 0)
-			return &kinds[i];
-	}
-	return NULL;
-}
-
 static int add_word(struct files *files, const char *name)
 {
 	const uint32_t gpu_id = files->process.gpu[0].gpu_id;
-	const struct kind *kind = find_kind(name);
 	struct raw_bo *word = &files->words[files->count];
+	size_t size = 4096;
 	void *memory;
 	int ret;
 
-	if (!kind || files->count == WORDS_MAX)
+	if (files->count == WORDS_MAX)
 		return -EINVAL;
-	memory = kind->map(kind->size);
-	if (memory == MAP_FAILED)
-		return -errno;
+	ret = host_memory_map(name, &size, &memory);
+	if (ret < 0)
+		return ret;
 	*(volatile uint64_t *)memory = 0;
-	ret = raw_alloc(&files->process, gpu_id, RAW_USERPTR, kind->size, memory, word);
+	ret = raw_alloc(&files->process, gpu_id, RAW_USERPTR, size, memory, word);
 	files->names[files->count++] = name;
 	return ret < 0 ? ret : raw_map(&files->process, word, gpu_id);
 }

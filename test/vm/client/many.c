@@ -143,7 +143,7 @@ static void buffer_free(struct many *many, unsigned int i)
 			    strerror(errno));
 }
 
-static int read_gpu_id(HSAuint32 node, uint32_t *ret_id)
+static int read_gpu_id(uint32_t node, uint32_t *ret_id)
 {
 	char path[96];
 	FILE *file;

@@ -6,34 +6,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <hsakmt.h>
+
+#include "host_memory.h"
+
 /* What libhsakmt calls the node of the system's own memory. */
 #define SYSTEM_NODE 0
-
-const char *memory_kind_name(enum memory_kind kind)
-{
-	static const char *const names[] = {
-		[MEMORY_VRAM_VISIBLE] = "visible VRAM",
-		[MEMORY_VRAM_HIDDEN] = "hidden VRAM",
-		[MEMORY_GTT] = "GTT",
-		[MEMORY_USERPTR] = "userptr",
-		[MEMORY_REGISTERED] = "registered",
-	};
-
-	return names[kind];
-}
-
-bool memory_has_cpu_access(enum memory_kind kind)
-{
-	return kind != MEMORY_VRAM_HIDDEN;
-}
-
-struct gpus memory_only(const struct gpu *gpu)
-{
-	struct gpus only = { .count = 1 };
-
-	only.list[0] = *gpu;
-	return only;
-}
 
 static HsaMemFlags memory_flags(enum memory_kind kind)
 {
@@ -50,11 +28,10 @@ static HsaMemFlags memory_flags(enum memory_kind kind)
 
 static HSAKMT_STATUS memory_register(struct memory *memory)
 {
+	const char *kind = memory_own_kind(memory->kind);
 	HSAKMT_STATUS status;
 
-	memory->address = mmap(NULL, memory->size_bytes, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory->address == MAP_FAILED)
+	if (host_memory_map(kind, &memory->size_bytes, &memory->address) < 0)
 		return HSAKMT_STATUS_NO_MEMORY;
 	status = hsaKmtRegisterMemory(memory->address, memory->size_bytes);
 	if (status)
@@ -66,7 +43,7 @@ static HSAKMT_STATUS memory_obtain(const struct gpu *gpu, struct memory *memory)
 {
 	bool vram = memory->kind == MEMORY_VRAM_VISIBLE || memory->kind == MEMORY_VRAM_HIDDEN;
 
-	if (memory->kind == MEMORY_REGISTERED)
+	if (memory_own_kind(memory->kind))
 		return memory_register(memory);
 	return hsaKmtAllocMemory(vram ? gpu->node : SYSTEM_NODE, memory->size_bytes,
 				 memory_flags(memory->kind), &memory->address);
@@ -76,7 +53,7 @@ static HSAKMT_STATUS memory_release(struct memory *memory)
 {
 	HSAKMT_STATUS status;
 
-	if (memory->kind != MEMORY_REGISTERED)
+	if (!memory_own_kind(memory->kind))
 		return hsaKmtFreeMemory(memory->address, memory->size_bytes);
 	status = hsaKmtDeregisterMemory(memory->address);
 	munmap(memory->address, memory->size_bytes);

@@ -81,8 +81,9 @@ static int options_number(int option, const char *text, struct options *options)
 		[NUMBER_PACE - NUMBER_TREE] = { 1, 10000000 },
 		[NUMBER_MANY - NUMBER_TREE] = { 0, 1000000 },
 	};
-	unsigned int *const places[] = { &options->tree, &options->depth, &options->filler_kib,
-					 &options->pace_us, &options->many };
+	unsigned int *const places[] = { &options->tree, &options->job.depth,
+					 &options->job.filler_kib, &options->job.pace_us,
+					 &options->many };
 	unsigned int which = (unsigned int)option - NUMBER_TREE;
 	unsigned long value;
 	char *end;
@@ -111,7 +112,7 @@ static int options_flag(int option, struct options *options)
 		&options->split_mapping,
 		&options->self_test_chain,
 		&options->shared,
-		&options->kernel,
+		&options->job.kernel,
 	};
 
 	*places[option - FLAG_RENDER_FIRST] = true;
@@ -127,13 +128,13 @@ static int options_take(int option, struct options *options)
 
 	switch (option) {
 	case 'g':
-		options->gpus = optarg;
+		options->job.gpus = optarg;
 		return 0;
 	case 'l':
 		options->log = optarg;
 		return 0;
 	case 's':
-		if (buffers_parse_sizes(optarg, &options->sizes) == 0)
+		if (buffers_parse_sizes(optarg, &options->job.buffers.sizes) == 0)
 			return 0;
 		fprintf(stderr, "gpu_client: --sizes %s: small, medium or full\n", optarg);
 		return -EINVAL;
@@ -148,7 +149,7 @@ static int options_take(int option, struct options *options)
 
 int options_parse(int argc, char **argv, struct options *ret_options)
 {
-	struct options options = { .gpus = "all", .sizes = BUFFERS_SMALL, .depth = 4 };
+	struct options options = { .job = { .gpus = "all", .depth = 4 } };
 	int option, ret;
 
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {

@@ -5,21 +5,16 @@
 
 #include <stdbool.h>
 
-#include "buffers.h"
 #include "extras.h"
+#include "job.h"
 
 struct options {
-	const char *gpus;
+	struct job_options job; /* pace_us 0: by the number of queues */
 	const char *log;
-	enum buffers_sizes sizes;
 	unsigned int tree;
-	unsigned int depth;
-	unsigned int filler_kib;
-	unsigned int pace_us; /* 0: by the number of queues */
 	unsigned int many;
 	bool split_mapping;
 	bool shared;
-	bool kernel;
 	int shared_fd; /* set by the tree */
 	bool self_test_chain;
 	struct extras_options extras;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <amdgpu_drm.h>
+#include <hsakmt.h>
 
 #include "extras.h"
 

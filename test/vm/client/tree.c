@@ -140,7 +140,7 @@ int tree_run(struct report *report, const struct options *options)
 		report_fail(report, -errno, "no memory shared with the clients");
 		return 1;
 	}
-	if (own.shared && shared_make(report, own.gpus, &own.shared_fd) < 0)
+	if (own.shared && shared_make(report, own.job.gpus, &own.shared_fd) < 0)
 		return 1;
 	for (unsigned int i = 0; i < tree.count; i++) {
 		if (tree_fork(&tree, &own, i) < 0)

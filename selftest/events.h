@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* HSA events: threads that sleep on them, and events whose state must survive. */
-#ifndef CLIENT_EVENTS_H
-#define CLIENT_EVENTS_H
+/* Events of KFD: threads that sleep on them, and events whose state must survive. */
+#ifndef SELFTEST_EVENTS_H
+#define SELFTEST_EVENTS_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <hsakmt.h>
-
 #include "report.h"
+#include "thunk.h"
 
 /* A thread that sleeps on an auto-reset event. Each time the event is set it wakes up once. */
 struct waiter {
 	struct report *report;
 	const char *name;
-	HsaEvent *event;
+	struct thunk_event *event;
 	pthread_t thread;
 	bool running;
 	bool stop;
@@ -40,7 +39,7 @@ uint64_t waiter_count(struct waiter *waiter);
 struct events;
 
 /* Creates events of several types in several states, and a thread pair that keeps signalling. */
-int events_new(struct report *report, HSAuint32 node, struct events **ret_events);
+int events_new(struct report *report, const struct gpu *gpu, struct events **ret_events);
 void events_free(struct events *events);
 
 /* Compares the state of every event with what it must be, and sees the

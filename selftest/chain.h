@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Keeps the SDMA queue of one GPU busy with the chain, from a thread of its own, and compares what
  * the engine made of it pass by pass. */
-#ifndef CLIENT_CHAIN_H
-#define CLIENT_CHAIN_H
+#ifndef SELFTEST_CHAIN_H
+#define SELFTEST_CHAIN_H
 
 #include <stdint.h>
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Memory that GPUs can use, of each kind that ROCm programs have. */
-#ifndef CLIENT_MEMORY_H
-#define CLIENT_MEMORY_H
+/* Memory that GPUs can use, of each kind that ROCm programs have. thunk.h says which programs
+ * implement this. */
+#ifndef SELFTEST_MEMORY_H
+#define SELFTEST_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "gpus.h"
 #include "report.h"
@@ -13,21 +15,29 @@ enum memory_kind {
 	MEMORY_VRAM_VISIBLE,
 	MEMORY_VRAM_HIDDEN, /* its CPU mapping is PROT_NONE */
 	MEMORY_GTT,
-	MEMORY_USERPTR,    /* allocated by libhsakmt */
+	MEMORY_USERPTR,    /* of the runtime */
 	MEMORY_REGISTERED, /* the program's own anonymous memory */
+	MEMORY_MEMFD,      /* the program's own mapping of a memfd */
+	MEMORY_UNLINKED,   /* and of a file that was removed */
 };
 
 struct memory {
 	enum memory_kind kind;
 	void *address; /* the CPU's */
-	/* The GPUs'. Only with libhsakmt 5 and for registered memory is it another one. */
+	/* The GPUs'. Only with libhsakmt 5 and for the program's own memory is it another one. */
 	void *gpu_address;
 	size_t size_bytes;
+	/* Without libhsakmt: KFD's handle, and the positions of the GPUs that map it, a bit each.
+	 */
+	uint64_t handle, mapped;
 };
 
 const char *memory_kind_name(enum memory_kind kind);
 
 bool memory_has_cpu_access(enum memory_kind kind);
+/* The program's own memory of this kind, for host_memory_map(). NULL: the memory is the driver's,
+ * or the runtime's. */
+const char *memory_own_kind(enum memory_kind kind);
 
 /* Allocates @size_bytes (a multiple of 4096) on or for @gpu and maps it to all of @mapped. */
 int memory_alloc(struct report *report, enum memory_kind kind, size_t size_bytes,

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <linux/kfd_ioctl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "pattern.h"
@@ -22,9 +23,9 @@
 
 struct events {
 	struct report *report;
-	HsaEvent *held[EVENTS_HELD];
-	HsaEvent *latched[EVENTS_LATCHED];
-	HsaEvent *quiet[EVENTS_QUIET];
+	struct thunk_event *held[EVENTS_HELD];
+	struct thunk_event *latched[EVENTS_LATCHED];
+	struct thunk_event *quiet[EVENTS_QUIET];
 	unsigned int generation;
 	struct waiter pair;
 	pthread_t ticker;
@@ -40,10 +41,9 @@ static bool events_held_state(const struct events *events, unsigned int i)
 /* No event has the last slot of the event page, so it keeps what is written there. */
 static uint64_t *events_spare_slot(const struct events *events)
 {
-	const HsaEvent *event = events->held[0];
-	uint64_t *slot = (uint64_t *)(uintptr_t)event->EventData.HWData2;
+	const struct thunk_event *event = events->held[0];
 
-	return slot - event->EventId + KFD_SIGNAL_EVENT_LIMIT - 1;
+	return event->slot - event->id + KFD_SIGNAL_EVENT_LIMIT - 1;
 }
 
 static uint64_t events_spare_value(const struct events *events)
@@ -51,37 +51,35 @@ static uint64_t events_spare_value(const struct events *events)
 	return pattern_mix((uint64_t)events->generation << 32 | UINT32_MAX);
 }
 
-static int events_create(struct events *events, HSA_EVENTTYPE type, HSAuint32 node, bool manual,
-			 HsaEvent **ret_event)
+static int events_create(struct events *events, enum thunk_event_type type, const struct gpu *gpu,
+			 bool manual, struct thunk_event **ret_event)
 {
-	HsaEventDescriptor descriptor = { .EventType = type, .NodeId = node };
-	HSAKMT_STATUS status = hsaKmtCreateEvent(&descriptor, manual, false, ret_event);
+	int ret = thunk_event_new(type, gpu, manual, ret_event);
 
-	if (status)
-		return report_fail(events->report, -EIO, "cannot create an event of type %d: %d",
-				   type, status);
+	if (ret < 0)
+		return report_fail(events->report, ret, "cannot create an event of type %d: %s",
+				   type, strerror(-ret));
 	return 0;
 }
 
-static int events_set(struct events *events, HsaEvent *event, bool state)
+static int events_set(struct events *events, struct thunk_event *event, bool state)
 {
-	HSAKMT_STATUS status = state ? hsaKmtSetEvent(event) : hsaKmtResetEvent(event);
+	int ret = thunk_event_set(event, state);
 
-	if (status)
-		return report_fail(events->report, -EIO, "cannot %s event %u: %d",
-				   state ? "set" : "reset", event->EventId, status);
+	if (ret < 0)
+		return report_fail(events->report, ret, "cannot %s event %u: %s",
+				   state ? "set" : "reset", event->id, strerror(-ret));
 	return 0;
 }
 
-/* hsaKmtQueryEventState() always says yes; a wait without patience asks the kernel. */
-static int events_expect(struct events *events, HsaEvent *event, bool state, const char *what)
+static int events_expect(struct events *events, struct thunk_event *event, bool state,
+			 const char *what)
 {
-	HSAKMT_STATUS expected = state ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_WAIT_TIMEOUT;
-	HSAKMT_STATUS got = hsaKmtWaitOnEvent(event, HSA_EVENTTIMEOUT_IMMEDIATE);
+	int ret = thunk_event_wait(event, true);
 
-	if (got != expected)
+	if (ret != (state ? 0 : -ETIME))
 		return report_fail(events->report, -EILSEQ, "%s event %u: expected %s, got %d",
-				   what, event->EventId, state ? "set" : "not set", got);
+				   what, event->id, state ? "set" : "not set", ret);
 	return 0;
 }
 
@@ -110,19 +108,18 @@ static void *events_tick(void *argument)
 	return NULL;
 }
 
-static int events_fill(struct events *events, HSAuint32 node)
+static int events_fill(struct events *events, const struct gpu *gpu)
 {
 	int ret = 0, error;
 
 	for (unsigned int i = 0; ret == 0 && i < EVENTS_HELD; i++)
-		ret = events_create(events, HSA_EVENTTYPE_SIGNAL, 0, true, &events->held[i]);
+		ret = events_create(events, THUNK_SIGNAL, gpu, true, &events->held[i]);
 	for (unsigned int i = 0; ret == 0 && i < EVENTS_LATCHED; i++)
-		ret = events_create(events, HSA_EVENTTYPE_SIGNAL, 0, false, &events->latched[i]);
+		ret = events_create(events, THUNK_SIGNAL, gpu, false, &events->latched[i]);
 	if (ret == 0)
-		ret = events_create(events, HSA_EVENTTYPE_MEMORY, node, false, &events->quiet[0]);
+		ret = events_create(events, THUNK_MEMORY, gpu, false, &events->quiet[0]);
 	if (ret == 0)
-		ret = events_create(events, HSA_EVENTTYPE_HW_EXCEPTION, node, false,
-				    &events->quiet[1]);
+		ret = events_create(events, THUNK_HW_EXCEPTION, gpu, false, &events->quiet[1]);
 	if (ret == 0)
 		ret = events_apply(events);
 	if (ret == 0)
@@ -137,7 +134,7 @@ static int events_fill(struct events *events, HSAuint32 node)
 	return 0;
 }
 
-int events_new(struct report *report, HSAuint32 node, struct events **ret_events)
+int events_new(struct report *report, const struct gpu *gpu, struct events **ret_events)
 {
 	struct events *events = calloc(1, sizeof(*events));
 	int ret;
@@ -145,7 +142,7 @@ int events_new(struct report *report, HSAuint32 node, struct events **ret_events
 	if (!events)
 		return report_fail(report, -ENOMEM, "no memory for the events");
 	events->report = report;
-	ret = events_fill(events, node);
+	ret = events_fill(events, gpu);
 	if (ret < 0) {
 		events_free(events);
 		return ret;
@@ -154,13 +151,14 @@ int events_new(struct report *report, HSAuint32 node, struct events **ret_events
 	return 0;
 }
 
-static void events_destroy(struct events *events, HsaEvent **list, unsigned int count)
+static void events_destroy(struct events *events, struct thunk_event **list, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++) {
-		HSAKMT_STATUS status = list[i] ? hsaKmtDestroyEvent(list[i]) : 0;
+		int ret = list[i] ? thunk_event_free(list[i]) : 0;
 
-		if (status)
-			report_fail(events->report, -EIO, "cannot destroy an event: %d", status);
+		if (ret < 0)
+			report_fail(events->report, ret, "cannot destroy an event: %s",
+				    strerror(-ret));
 	}
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The life of a client that is one process: it says "ready", verifies at SIGUSR1, and ends after
  * SIGTERM. */
-#ifndef CLIENT_SERVE_H
-#define CLIENT_SERVE_H
+#ifndef SELFTEST_SERVE_H
+#define SELFTEST_SERVE_H
 
 #include <signal.h>
 #include <stdbool.h>

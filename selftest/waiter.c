@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A thread that sleeps in hsaKmtWaitOnEvent() and counts its wake-ups. The CPU or the GPU sets the
+/* A thread that sleeps in thunk_event_wait() and counts its wake-ups. The CPU or the GPU sets the
  * event. */
 #include "events.h"
 
@@ -16,36 +16,35 @@ static void *waiter_main(void *argument)
 	struct waiter *waiter = argument;
 
 	for (;;) {
-		HSAKMT_STATUS status = hsaKmtWaitOnEvent(waiter->event, HSA_EVENTTIMEOUT_INFINITE);
+		int ret = thunk_event_wait(waiter->event, false);
 		uint64_t seen;
 
 		if (__atomic_load_n(&waiter->stop, __ATOMIC_ACQUIRE))
 			return NULL;
-		if (status) {
-			report_fail(waiter->report, -EIO, "wait on %s event %u fails: %d",
-				    waiter->name, waiter->event->EventId, status);
+		if (ret < 0) {
+			report_fail(waiter->report, ret, "wait on %s event %u fails: %s",
+				    waiter->name, waiter->event->id, strerror(-ret));
 			return NULL;
 		}
 		seen = __atomic_add_fetch(&waiter->seen, 1, __ATOMIC_ACQ_REL);
 		if (seen > __atomic_load_n(&waiter->sent, __ATOMIC_ACQUIRE))
 			report_fail(waiter->report, -EILSEQ,
 				    "%s event %u woke its waiter without being set", waiter->name,
-				    waiter->event->EventId);
+				    waiter->event->id);
 	}
 }
 
 int waiter_start(struct report *report, const char *name, struct waiter *waiter)
 {
-	HsaEventDescriptor descriptor = { .EventType = HSA_EVENTTYPE_SIGNAL };
-	HSAKMT_STATUS status;
 	int error;
 
 	memset(waiter, 0, sizeof(*waiter));
 	waiter->report = report;
 	waiter->name = name;
-	status = hsaKmtCreateEvent(&descriptor, false, false, &waiter->event);
-	if (status)
-		return report_fail(report, -EIO, "cannot create the %s event: %d", name, status);
+	error = -thunk_event_new(THUNK_SIGNAL, NULL, false, &waiter->event);
+	if (error)
+		return report_fail(report, -error, "cannot create the %s event: %s", name,
+				   strerror(error));
 	error = pthread_create(&waiter->thread, NULL, waiter_main, waiter);
 	if (error)
 		return report_fail(report, -error, "cannot start the thread of the %s event", name);
@@ -55,21 +54,21 @@ int waiter_start(struct report *report, const char *name, struct waiter *waiter)
 
 void waiter_stop(struct waiter *waiter)
 {
-	HSAKMT_STATUS status;
+	int ret;
 
 	if (!waiter->event)
 		return;
 	__atomic_store_n(&waiter->stop, true, __ATOMIC_RELEASE);
-	status = hsaKmtSetEvent(waiter->event);
-	if (status)
-		report_fail(waiter->report, -EIO, "cannot set %s event %u: %d", waiter->name,
-			    waiter->event->EventId, status);
+	ret = thunk_event_set(waiter->event, true);
+	if (ret < 0)
+		report_fail(waiter->report, ret, "cannot set %s event %u: %s", waiter->name,
+			    waiter->event->id, strerror(-ret));
 	if (waiter->running)
 		pthread_join(waiter->thread, NULL);
-	status = hsaKmtDestroyEvent(waiter->event);
-	if (status)
-		report_fail(waiter->report, -EIO, "cannot destroy the %s event: %d", waiter->name,
-			    status);
+	ret = thunk_event_free(waiter->event);
+	if (ret < 0)
+		report_fail(waiter->report, ret, "cannot destroy the %s event: %s", waiter->name,
+			    strerror(-ret));
 	waiter->event = NULL;
 }
 
@@ -86,13 +85,13 @@ void waiter_expect(struct waiter *waiter)
 
 int waiter_set(struct waiter *waiter)
 {
-	HSAKMT_STATUS status;
+	int ret;
 
 	waiter_expect(waiter);
-	status = hsaKmtSetEvent(waiter->event);
-	if (status)
-		return report_fail(waiter->report, -EIO, "cannot set %s event %u: %d", waiter->name,
-				   waiter->event->EventId, status);
+	ret = thunk_event_set(waiter->event, true);
+	if (ret < 0)
+		return report_fail(waiter->report, ret, "cannot set %s event %u: %s", waiter->name,
+				   waiter->event->id, strerror(-ret));
 	return 0;
 }
 
@@ -106,7 +105,7 @@ int waiter_settle(struct waiter *waiter)
 		if (i == SETTLE_STEPS)
 			return report_fail(waiter->report, -ETIME,
 					   "%s event %u is lost: %" PRIu64 " set, %" PRIu64 " seen",
-					   waiter->name, waiter->event->EventId, waiter->sent,
+					   waiter->name, waiter->event->id, waiter->sent,
 					   waiter->seen);
 		(void)nanosleep(&step, NULL);
 	}

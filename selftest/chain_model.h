@@ -3,8 +3,8 @@
  * pass every cell of the table and every slot is written exactly once, so a packet that is lost
  * leaves a wrong cell until the pass is compared; 13 packets of 16 also change something when they
  * are executed a second time. */
-#ifndef CLIENT_CHAIN_MODEL_H
-#define CLIENT_CHAIN_MODEL_H
+#ifndef SELFTEST_CHAIN_MODEL_H
+#define SELFTEST_CHAIN_MODEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

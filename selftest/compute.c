@@ -10,11 +10,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "aql.h"
 #include "march.h"
-#include "memory.h"
-#include "raw_aql.h"
+#include "march_code.h"
 
-#define PAGE_BYTES  4096u
 #define IN_LOOP     5u /* rounds */
 #define MORE_ROUNDS 5u
 /* The sleeps of the waits are counted: the clock goes on while the process is frozen. */
@@ -23,22 +22,21 @@
 
 /* What the queue, its packets and the kernel reach. */
 struct compute_page {
-	_Alignas(64) uint64_t read, write;
+	_Alignas(64) struct aql_pointers pointers;
 	_Alignas(64) struct raw_signal done;
 	struct march_arguments arguments;
 	struct march_control control;
 	_Alignas(256) char kernel[RAW_KERNEL_BYTES];
 	uint64_t cells[MARCH_ITEMS];
 };
-_Static_assert(sizeof(struct compute_page) <= PAGE_BYTES, "one page");
+_Static_assert(sizeof(struct compute_page) <= AQL_PAGE_BYTES, "one page");
 
 struct compute {
 	struct report *report;
 	const struct gpu *gpu;
-	struct memory ring, memory;
+	struct aql aql;
 	struct compute_page *page;
 	struct raw_packet packet;
-	HsaQueueResource queue;
 };
 
 static bool has_rounds(const struct compute *compute, uint32_t rounds)
@@ -70,35 +68,13 @@ static int await(const struct compute *compute,
 
 static int compute_make(struct compute *compute)
 {
-	struct gpus only = memory_only(compute->gpu);
-	struct compute_page *page;
-	HSAKMT_STATUS status;
-	int ret;
+	int ret = aql_open(compute->report, compute->gpu, &compute->aql);
 
-	ret = memory_alloc(compute->report, MEMORY_GTT, PAGE_BYTES, compute->gpu, &only,
-			   &compute->ring);
-	if (ret == 0)
-		ret = memory_alloc(compute->report, MEMORY_GTT, PAGE_BYTES, compute->gpu, &only,
-				   &compute->memory);
 	if (ret < 0)
 		return ret;
-	page = compute->page = compute->memory.address;
-	memset(page, 0, sizeof(*page));
-	for (uint32_t i = 0; i < RAW_AQL_SLOTS; i++)
-		((struct raw_packet *)compute->ring.address)[i] =
-			(struct raw_packet){ .header = RAW_AQL_INVALID };
-	ret = raw_kernel_load("march", page->kernel, &compute->packet);
-	if (ret < 0)
-		return report_fail(compute->report, ret, "no code of the kernel");
-	compute->queue.Queue_read_ptr_aql = &page->read;
-	compute->queue.Queue_write_ptr_aql = &page->write;
-	status = hsaKmtCreateQueue(compute->gpu->node, HSA_QUEUE_COMPUTE_AQL, 100,
-				   HSA_QUEUE_PRIORITY_NORMAL, compute->ring.address, PAGE_BYTES,
-				   NULL, &compute->queue);
-	return status ? report_fail(compute->report, -EIO,
-				    "GPU %d: cannot create a compute queue: %d",
-				    compute->gpu->index, status)
-		      : 0;
+	compute->page = compute->aql.page.address;
+	compute->packet = raw_kernel_place(&march_code, compute->page->kernel);
+	return 0;
 }
 
 int compute_new(struct report *report, const struct gpu *gpu, struct compute **ret_compute)
@@ -119,31 +95,21 @@ void compute_free(struct compute *compute)
 {
 	if (!compute)
 		return;
-	if (compute->queue.QueueDoorBell && hsaKmtDestroyQueue(compute->queue.QueueId))
-		report_fail(compute->report, -EIO, "GPU %d: cannot destroy the compute queue",
-			    compute->gpu->index);
-	memory_free(compute->report, &compute->memory);
-	memory_free(compute->report, &compute->ring);
+	aql_close(&compute->aql, compute->gpu);
 	free(compute);
 }
 
 static void compute_dispatch(struct compute *compute)
 {
 	struct compute_page *page = compute->page;
-	uint64_t index = page->write;
-	struct raw_packet *slot =
-		(struct raw_packet *)compute->ring.address + index % RAW_AQL_SLOTS;
 	struct raw_packet packet = compute->packet;
 
 	packet.workgroup[0] = MARCH_ITEMS;
 	packet.grid[0] = MARCH_ITEMS;
 	packet.kernarg = (uintptr_t)&page->arguments;
 	packet.completion = (uintptr_t)&page->done;
-	memcpy((char *)slot + sizeof(slot->header), (const char *)&packet + sizeof(slot->header),
-	       sizeof(*slot) - sizeof(slot->header));
-	__atomic_store_n(&slot->header, packet.header, __ATOMIC_RELEASE);
-	__atomic_store_n(&page->write, index + 1, __ATOMIC_RELEASE);
-	__atomic_store_n(compute->queue.Queue_DoorBell_aql, index, __ATOMIC_SEQ_CST);
+	aql_put(&compute->aql, &packet);
+	aql_ring(&compute->aql);
 }
 
 int compute_begin(struct compute *compute)

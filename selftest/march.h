@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The kernel "march" of test/data/kernels: four waves that exchange values through LDS in each
  * round. What it depends on between two rounds is in registers and LDS alone. */
-#ifndef TEST_LIB_MARCH_H
-#define TEST_LIB_MARCH_H
+#ifndef SELFTEST_MARCH_H
+#define SELFTEST_MARCH_H
 
 #include <stdint.h>
 #include <stdlib.h>

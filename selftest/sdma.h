@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A user-mode SDMA queue and its packets (SDMA 4 and later: byte counts are encoded minus one, read
  * and write pointers are 64-bit byte positions that never wrap). One thread at a time per queue. */
-#ifndef CLIENT_SDMA_H
-#define CLIENT_SDMA_H
+#ifndef SELFTEST_SDMA_H
+#define SELFTEST_SDMA_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +10,7 @@
 #include "gpus.h"
 #include "memory.h"
 #include "report.h"
+#include "thunk.h"
 
 /* Size of the packets, to work out how many fit into a ring. */
 #define SDMA_COPY_BYTES   (7 * 4)
@@ -24,7 +25,7 @@
 struct sdma_queue {
 	struct report *report;
 	int gpu_index;
-	HsaQueueResource resource;
+	struct thunk_queue at;
 	struct memory ring;
 	uint32_t *written; /* what the ring must have */
 	/* One page that the engine writes: the word of sdma_mark(). */
@@ -52,7 +53,7 @@ void sdma_fill(struct sdma_queue *queue, void *to, uint8_t byte, size_t bytes);
 void sdma_fence(struct sdma_queue *queue, void *to, uint32_t value);
 void sdma_atomic_add(struct sdma_queue *queue, void *to, uint64_t value);
 /* Signals @event as ROCm does: its id into its slot, then an interrupt. */
-void sdma_signal(struct sdma_queue *queue, const HsaEvent *event);
+void sdma_signal(struct sdma_queue *queue, const struct thunk_event *event);
 
 /* Puts a fence with the next sequence number and rings the doorbell. */
 struct sdma_mark sdma_submit(struct sdma_queue *queue);

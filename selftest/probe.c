@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "memory.h"
 #include "pattern.h"
@@ -51,21 +52,20 @@ int probe_memory(struct report *report, const struct gpu *gpu, struct sdma_queue
 
 int probe_event(struct report *report)
 {
-	HsaEventDescriptor descriptor = { .EventType = HSA_EVENTTYPE_SIGNAL };
-	HSAKMT_STATUS before, after, status;
-	HsaEvent *event;
+	struct thunk_event *event;
+	int before, after, ret;
 
-	status = hsaKmtCreateEvent(&descriptor, true, false, &event);
-	if (status)
-		return report_fail(report, -EIO, "cannot create a new event: %d", status);
-	before = hsaKmtWaitOnEvent(event, HSA_EVENTTIMEOUT_IMMEDIATE);
-	status = hsaKmtSetEvent(event);
-	after = hsaKmtWaitOnEvent(event, HSA_EVENTTIMEOUT_IMMEDIATE);
-	if (status || before != HSAKMT_STATUS_WAIT_TIMEOUT || after != HSAKMT_STATUS_SUCCESS)
+	ret = thunk_event_new(THUNK_SIGNAL, NULL, true, &event);
+	if (ret < 0)
+		return report_fail(report, ret, "cannot create a new event: %s", strerror(-ret));
+	before = thunk_event_wait(event, true);
+	ret = thunk_event_set(event, true);
+	after = thunk_event_wait(event, true);
+	if (ret || before != -ETIME || after)
 		report_fail(report, -EILSEQ, "a new event was %d, set with %d, then %d", before,
-			    status, after);
-	status = hsaKmtDestroyEvent(event);
-	if (status)
-		report_fail(report, -EIO, "cannot destroy a new event: %d", status);
+			    ret, after);
+	ret = thunk_event_free(event);
+	if (ret < 0)
+		report_fail(report, ret, "cannot destroy a new event: %s", strerror(-ret));
 	return report_failed(report) ? -EIO : 0;
 }

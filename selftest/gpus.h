@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The GPUs that this process works on, through libhsakmt. Only functions and structures that
- * libhsakmt 5.2.3 and 6.2.4 have in common are used. */
-#ifndef CLIENT_GPUS_H
-#define CLIENT_GPUS_H
+/* The GPUs that this process works on. thunk.h says which programs implement this. */
+#ifndef SELFTEST_GPUS_H
+#define SELFTEST_GPUS_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <hsakmt.h>
 
 #include "report.h"
 
 #define GPUS_MAX 64
 
 struct gpu {
-	/* Position among the GPUs that libhsakmt lists, and what it calls the node. */
+	/* Position among the GPUs that the driver lists, and the node in the topology. */
 	int index;
-	HSAuint32 node;
+	uint32_t node;
 	int render_minor;
 	/* The whole VRAM can be mapped by the CPU. */
 	bool vram_visible;
@@ -27,9 +24,12 @@ struct gpus {
 	int count;
 };
 
-/* Opens /dev/kfd, takes the system properties and picks the GPUs of @choice: "all", or indices
+/* Opens /dev/kfd and picks the GPUs of @choice: "all", or indices
  * like "0,2,5". A GPU that is not there is an error. */
 int gpus_open(struct report *report, const char *choice, struct gpus *ret_gpus);
+
+/* For gpus_open(): keeps the GPUs of @choice. */
+int gpus_choose(struct report *report, const char *choice, struct gpus *gpus);
 
 void gpus_close(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* New work for a process that may have been restored: things made now must work
  * as those made before. */
-#ifndef CLIENT_PROBE_H
-#define CLIENT_PROBE_H
+#ifndef SELFTEST_PROBE_H
+#define SELFTEST_PROBE_H
 
 #include "gpus.h"
 #include "report.h"

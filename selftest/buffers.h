@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The buffers whose contents must survive: allocated once, filled with a pattern each, compared on
  * request, and moved on to a new generation of contents. */
-#ifndef CLIENT_BUFFERS_H
-#define CLIENT_BUFFERS_H
+#ifndef SELFTEST_BUFFERS_H
+#define SELFTEST_BUFFERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,10 +23,20 @@ enum buffers_sizes {
 /* -EINVAL: no such name. */
 int buffers_parse_sizes(const char *name, enum buffers_sizes *ret_sizes);
 
+struct buffers_options {
+	enum buffers_sizes sizes;
+	/* Also user memory in a memfd and in a file that was removed. */
+	bool files;
+	/* About so much more VRAM on each GPU. */
+	uint64_t bulk_bytes;
+	/* Tells processes of a tree apart. */
+	uint32_t instance;
+};
+
 /* Allocates the buffers of every GPU and fills them; what the CPU cannot reach goes through
- * @queues[i], which belongs to the i-th of @gpus. @instance tells processes of a tree apart. */
+ * @queues[i], which belongs to the i-th of @gpus. */
 int buffers_new(struct report *report, const struct gpus *gpus, struct sdma_queue *queues,
-		enum buffers_sizes sizes, uint32_t instance, struct buffers **ret_buffers);
+		const struct buffers_options *options, struct buffers **ret_buffers);
 void buffers_free(struct buffers *buffers);
 
 /* Compares everything with what it must be; the first difference is reported. */

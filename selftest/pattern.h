@@ -2,8 +2,8 @@
 /* Position-dependent contents: every 64-bit word is a function of a key and of its index. A byte
  * that has moved, is old, or is from another buffer is therefore detected. The caller assigns the
  * keys. */
-#ifndef CLIENT_PATTERN_H
-#define CLIENT_PATTERN_H
+#ifndef SELFTEST_PATTERN_H
+#define SELFTEST_PATTERN_H
 
 #include <stdbool.h>
 #include <stddef.h>

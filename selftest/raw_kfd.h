@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A client of KFD by plain ioctls. Every function returns 0 or -errno. */
-#ifndef TEST_LIB_RAW_KFD_H
-#define TEST_LIB_RAW_KFD_H
+#ifndef SELFTEST_RAW_KFD_H
+#define SELFTEST_RAW_KFD_H
 
 #include <stddef.h>
 #include <stdint.h>

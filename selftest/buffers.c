@@ -17,6 +17,7 @@
 /* What goes through the engine in one piece. */
 #define STAGING_BYTES   MIB(1)
 #define BOTH_WAYS_BYTES MIB(16)
+#define BULK_BYTES      MIB(64)
 
 struct recipe {
 	enum buffers_sizes from; /* which --sizes have it: this one and larger ones */
@@ -47,6 +48,8 @@ static const struct recipe recipes[] = {
 	{ BUFFERS_SMALL, MEMORY_USERPTR, 1, MIB(1), false, false },
 	{ BUFFERS_SMALL, MEMORY_REGISTERED, 1, KIB(4), false, false },
 	{ BUFFERS_SMALL, MEMORY_REGISTERED, 1, KIB(520), false, true },
+	{ BUFFERS_SMALL, MEMORY_MEMFD, 1, KIB(68), false, true },
+	{ BUFFERS_SMALL, MEMORY_UNLINKED, 1, KIB(68), false, true },
 	{ BUFFERS_MEDIUM, MEMORY_VRAM_HIDDEN, 120, KIB(4), false, false },
 	{ BUFFERS_MEDIUM, MEMORY_VRAM_VISIBLE, 80, KIB(8), false, false },
 	{ BUFFERS_MEDIUM, MEMORY_VRAM_VISIBLE, 1, MIB(16), false, false },
@@ -261,7 +264,31 @@ static int buffers_add(struct buffers *buffers, const struct recipe *recipe, int
 	return buffer_fill(buffers, buffer);
 }
 
-static int buffers_add_gpu(struct buffers *buffers, enum buffers_sizes sizes, int gpu_index)
+static bool is_wanted(const struct recipe *recipe, const struct buffers_options *options)
+{
+	bool is_file = recipe->kind == MEMORY_MEMFD || recipe->kind == MEMORY_UNLINKED;
+
+	return recipe->from <= options->sizes && (options->files || !is_file);
+}
+
+static uint64_t count_bulk(const struct buffers_options *options)
+{
+	return (options->bulk_bytes + BULK_BYTES - 1) / BULK_BYTES;
+}
+
+static int buffers_add_bulk(struct buffers *buffers, const struct buffers_options *options,
+			    int gpu_index)
+{
+	const struct recipe bulk = { .kind = MEMORY_VRAM_HIDDEN, .size_bytes = BULK_BYTES };
+	int ret = 0;
+
+	for (uint64_t i = 0; ret == 0 && i < count_bulk(options); i++)
+		ret = buffers_add(buffers, &bulk, gpu_index);
+	return ret;
+}
+
+static int buffers_add_gpu(struct buffers *buffers, const struct buffers_options *options,
+			   int gpu_index)
 {
 	struct gpus only = memory_only(&buffers->gpus->list[gpu_index]);
 	int ret;
@@ -269,19 +296,19 @@ static int buffers_add_gpu(struct buffers *buffers, enum buffers_sizes sizes, in
 	ret = memory_alloc(buffers->report, MEMORY_GTT, STAGING_BYTES, &only.list[0], &only,
 			   &buffers->staging[gpu_index]);
 	for (size_t i = 0; ret == 0 && i < sizeof(recipes) / sizeof(recipes[0]); i++) {
-		if (recipes[i].from > sizes)
+		if (!is_wanted(&recipes[i], options))
 			continue;
 		for (unsigned int n = 0; ret == 0 && n < recipes[i].count; n++)
 			ret = buffers_add(buffers, &recipes[i], gpu_index);
 	}
-	return ret;
+	return ret ? ret : buffers_add_bulk(buffers, options, gpu_index);
 }
 
 int buffers_new(struct report *report, const struct gpus *gpus, struct sdma_queue *queues,
-		enum buffers_sizes sizes, uint32_t instance, struct buffers **ret_buffers)
+		const struct buffers_options *options, struct buffers **ret_buffers)
 {
 	struct buffers *buffers = calloc(1, sizeof(*buffers));
-	size_t most = 0;
+	size_t most = count_bulk(options);
 
 	for (size_t i = 0; i < sizeof(recipes) / sizeof(recipes[0]); i++)
 		most += recipes[i].count;
@@ -294,9 +321,9 @@ int buffers_new(struct report *report, const struct gpus *gpus, struct sdma_queu
 	buffers->report = report;
 	buffers->gpus = gpus;
 	buffers->queues = queues;
-	buffers->instance = instance;
+	buffers->instance = options->instance;
 	for (int i = 0; i < gpus->count; i++) {
-		int ret = buffers_add_gpu(buffers, sizes, i);
+		int ret = buffers_add_gpu(buffers, options, i);
 
 		if (ret < 0) {
 			buffers_free(buffers);

@@ -27,7 +27,6 @@ int sdma_open(struct report *report, const struct gpu *gpu, enum memory_kind kin
 	      size_t ring_bytes, struct sdma_queue *queue)
 {
 	struct gpus only = memory_only(gpu);
-	HSAKMT_STATUS status;
 	int ret;
 
 	memset(queue, 0, sizeof(*queue));
@@ -46,25 +45,20 @@ int sdma_open(struct report *report, const struct gpu *gpu, enum memory_kind kin
 	memset(queue->fence.address, 0, 4096);
 	((uint32_t *)queue->fence.address)[1] = FENCE_MARK;
 
-	status = hsaKmtCreateQueue(gpu->node, HSA_QUEUE_SDMA, 100, HSA_QUEUE_PRIORITY_NORMAL,
-				   queue->ring.address, ring_bytes, NULL, &queue->resource);
-	if (status)
-		return report_fail(report, -EIO, "GPU %d: cannot create an SDMA queue: %d",
-				   gpu->index, status);
+	ret = thunk_queue_new(gpu, THUNK_SDMA, &queue->ring, NULL, &queue->at);
+	if (ret < 0)
+		return report_fail(report, ret, "GPU %d: cannot create an SDMA queue: %s",
+				   gpu->index, strerror(-ret));
 	return 0;
 }
 
 void sdma_close(struct sdma_queue *queue)
 {
-	HSAKMT_STATUS status;
+	int ret = thunk_queue_free(&queue->at);
 
-	if (queue->resource.QueueDoorBell) {
-		status = hsaKmtDestroyQueue(queue->resource.QueueId);
-		if (status)
-			report_fail(queue->report, -EIO, "GPU %d: cannot destroy a queue: %d",
-				    queue->gpu_index, status);
-		queue->resource.QueueDoorBell = 0;
-	}
+	if (ret < 0)
+		report_fail(queue->report, ret, "GPU %d: cannot destroy a queue: %s",
+			    queue->gpu_index, strerror(-ret));
 	memory_free(queue->report, &queue->fence);
 	memory_free(queue->report, &queue->ring);
 	free(queue->written);
@@ -148,11 +142,11 @@ void sdma_atomic_add(struct sdma_queue *queue, void *to, uint64_t value)
 	sdma_put(queue, packet, sizeof(packet) / 4);
 }
 
-void sdma_signal(struct sdma_queue *queue, const HsaEvent *event)
+void sdma_signal(struct sdma_queue *queue, const struct thunk_event *event)
 {
-	const uint32_t packet[] = { OP_TRAP, event->EventId };
+	const uint32_t packet[] = { OP_TRAP, event->id };
 
-	sdma_fence(queue, (void *)(uintptr_t)event->EventData.HWData2, event->EventId);
+	sdma_fence(queue, event->slot, event->id);
 	sdma_put(queue, packet, sizeof(packet) / 4);
 }
 
@@ -163,9 +157,9 @@ struct sdma_mark sdma_submit(struct sdma_queue *queue)
 	sdma_fence(queue, queue->fence.address, mark.sequence);
 	mark.write_bytes = queue->write_bytes;
 	/* Packets before the pointer, the pointer before the doorbell. */
-	__atomic_store_n(queue->resource.Queue_write_ptr_aql, queue->write_bytes, __ATOMIC_RELEASE);
+	__atomic_store_n(queue->at.write, queue->write_bytes, __ATOMIC_RELEASE);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(queue->resource.Queue_DoorBell_aql, queue->write_bytes, __ATOMIC_RELEASE);
+	__atomic_store_n(queue->at.doorbell, queue->write_bytes, __ATOMIC_RELEASE);
 	return mark;
 }
 
@@ -186,10 +180,9 @@ int sdma_wait(struct sdma_queue *queue, const struct sdma_mark *mark)
 			return report_fail(queue->report, -ETIME,
 					   "GPU %d: queue %" PRIu64 " hangs: fence %u, waiting for "
 					   "%u; read pointer %" PRIu64 ", write pointer %" PRIu64,
-					   queue->gpu_index, (uint64_t)queue->resource.QueueId,
+					   queue->gpu_index, queue->at.id,
 					   *(volatile uint32_t *)queue->fence.address,
-					   mark->sequence, *queue->resource.Queue_read_ptr_aql,
-					   queue->write_bytes);
+					   mark->sequence, *queue->at.read, queue->write_bytes);
 		(void)nanosleep(&step, NULL);
 	}
 	queue->retired_bytes = mark->write_bytes;
@@ -206,8 +199,8 @@ static int sdma_check_memory(const struct sdma_queue *queue)
 		return report_fail(queue->report, -EILSEQ,
 				   "GPU %d: fence of queue %" PRIu64
 				   ": expected %u %#x, got %u %#x",
-				   queue->gpu_index, (uint64_t)queue->resource.QueueId,
-				   queue->sequence, FENCE_MARK, fence[0], fence[1]);
+				   queue->gpu_index, queue->at.id, queue->sequence, FENCE_MARK,
+				   fence[0], fence[1]);
 	if (memcmp(ring, queue->written, queue->ring.size_bytes) == 0)
 		return 0;
 	while (ring[at] == queue->written[at])
@@ -215,8 +208,7 @@ static int sdma_check_memory(const struct sdma_queue *queue)
 	return report_fail(queue->report, -EILSEQ,
 			   "GPU %d: word %zu in the ring of queue %" PRIu64
 			   ": expected %#x, got %#x",
-			   queue->gpu_index, at, (uint64_t)queue->resource.QueueId,
-			   queue->written[at], ring[at]);
+			   queue->gpu_index, at, queue->at.id, queue->written[at], ring[at]);
 }
 
 int sdma_check_idle(struct sdma_queue *queue)
@@ -226,7 +218,7 @@ int sdma_check_idle(struct sdma_queue *queue)
 
 	/* The fence packet is seen before the pointer that comes after it. */
 	for (long i = 0; i < WAIT_STEPS / 8; i++) {
-		read_bytes = __atomic_load_n(queue->resource.Queue_read_ptr_aql, __ATOMIC_ACQUIRE);
+		read_bytes = __atomic_load_n(queue->at.read, __ATOMIC_ACQUIRE);
 		if (read_bytes == queue->write_bytes)
 			return sdma_check_memory(queue);
 		(void)nanosleep(&step, NULL);
@@ -234,8 +226,7 @@ int sdma_check_idle(struct sdma_queue *queue)
 	return report_fail(queue->report, -EILSEQ,
 			   "GPU %d: read pointer of queue %" PRIu64 ": expected %" PRIu64
 			   ", got %" PRIu64,
-			   queue->gpu_index, (uint64_t)queue->resource.QueueId, queue->write_bytes,
-			   read_bytes);
+			   queue->gpu_index, queue->at.id, queue->write_bytes, read_bytes);
 }
 
 int sdma_copy_now(struct sdma_queue *queue, const void *from, void *to, size_t bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The client's log: whole lines appended to one file, and the first failure of any thread. */
-#ifndef CLIENT_REPORT_H
-#define CLIENT_REPORT_H
+#ifndef SELFTEST_REPORT_H
+#define SELFTEST_REPORT_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -464,7 +464,7 @@ int chain_verify(struct chain *chain, uint64_t *ret_packets)
 uint64_t chain_in_flight(const struct chain *chain)
 {
 	uint64_t written = __atomic_load_n(&chain->queue.write_bytes, __ATOMIC_ACQUIRE);
-	uint64_t read = __atomic_load_n(chain->queue.resource.Queue_read_ptr_aql, __ATOMIC_ACQUIRE);
+	uint64_t read = __atomic_load_n(chain->queue.at.read, __ATOMIC_ACQUIRE);
 
 	return written > read ? written - read : 0;
 }
