@@ -6,6 +6,7 @@ PREFIX    ?= /usr
 BINDIR    ?= $(PREFIX)/bin
 LIBDIR    ?= $(PREFIX)/lib
 PLUGINDIR ?= $(LIBDIR)/criu
+LIBEXECDIR ?= $(PREFIX)/libexec/criu-amdgpu
 MANDIR    ?= $(PREFIX)/share/man
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 DOCDIR    ?= $(PREFIX)/share/doc/criu-plugin-amdgpu
@@ -21,6 +22,8 @@ HEADERS  := $(wildcard include/*.h include/*/*.h src/*.h src/*/*.h)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o) $(MESSAGES).o
 TOOL	 := $(BUILD)/criu-amdgpu
 TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
+JOB	 := $(BUILD)/selftest-job
+JOB_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard selftest/*.c))
 SIM      := $(BUILD)/sim
 NATIVE   := $(BUILD)/native
 
@@ -43,7 +46,7 @@ LAZY     := -Wl,-z,lazy
 Q    := $(if $(V),,@)
 SHOW  = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@)
 
-all: $(PLUGIN) $(TOOL)
+all: $(PLUGIN) $(TOOL) $(JOB)
 
 $(PLUGIN): $(OBJECTS)
 	$(call SHOW,LD)
@@ -54,13 +57,29 @@ $(TOOL): $(TOOL_OBJECTS) $(BUILD)/objects.a
 	$(call SHOW,LD)
 	$(Q)$(CC) -Wl,--as-needed,-z,relro,-z,now $(LDFLAGS) -o $@ $^ $(LIBS) -larchive -ljson-c
 
+# The tool finds it beside itself, or in LIBEXECDIR.
+$(JOB): $(JOB_OBJECTS)
+	$(call SHOW,LD)
+	$(Q)$(CC) -Wl,--as-needed,-z,relro,-z,now $(LDFLAGS) -o $@ $^ -pthread
+
+$(BUILD)/tools/selftest.o: CPPFLAGS += -DLIBEXECDIR='"$(LIBEXECDIR)"'
+
+# The kernel's header of KFD wants drm/drm.h, which libdrm has elsewhere.
+$(JOB_OBJECTS): CPPFLAGS += -I$(BUILD)/selftest -I$(BUILD)/selftest/include
+$(JOB_OBJECTS): | $(BUILD)/selftest/march_code.h
+$(BUILD)/selftest/march_code.h: selftest/make-kernel test/data/kernels/gfx90a.txt
+	@mkdir -p $(@D)/include
+	@ln -sfn $(patsubst -I%,%,$(lastword $(DRM_CFLAGS))) $(@D)/include/drm
+	$(call SHOW,GEN)
+	$(Q)selftest/make-kernel march test/data/kernels/gfx90a.txt > $@
+
 $(BUILD)/%.o: %.c $(MESSAGES).h
 	@mkdir -p $(@D)
 	$(call SHOW,CC)
 	$(Q)$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The package, the tool and the images have one version.
-VERSIONED := $(BUILD)/tools/criu_amdgpu.o $(BUILD)/src/dump/this_machine.o
+VERSIONED := $(addprefix $(BUILD)/tools/,criu_amdgpu.o selftest.o) $(BUILD)/src/dump/this_machine.o
 $(VERSIONED): debian/changelog
 $(VERSIONED): CPPFLAGS += -DPLUGIN_VERSION='"$(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)"'
 
@@ -100,9 +119,10 @@ check-containers:
 demo:
 	@test/vm/demo
 
-install: $(PLUGIN) $(TOOL)
+install: $(PLUGIN) $(TOOL) $(JOB)
 	install -D -m 0644 $(PLUGIN) $(DESTDIR)$(PLUGINDIR)/$(NAME).so
 	install -D -m 0755 $(TOOL) $(DESTDIR)$(BINDIR)/criu-amdgpu
+	install -D -m 0755 $(JOB) $(DESTDIR)$(LIBEXECDIR)/selftest-job
 	install -D -m 0644 tools/criu-amdgpu.bash $(DESTDIR)$(COMPLETIONDIR)/criu-amdgpu
 	install -D -m 0644 man/criu-amdgpu.1 $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	install -D -m 0644 man/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5
@@ -112,12 +132,12 @@ install: $(PLUGIN) $(TOOL)
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples docs/examples/*
 
 uninstall:
-	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so $(DESTDIR)$(BINDIR)/criu-amdgpu
+	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so $(DESTDIR)$(BINDIR)/criu-amdgpu $(DESTDIR)$(LIBEXECDIR)/selftest-job
 	rm -f $(DESTDIR)$(COMPLETIONDIR)/criu-amdgpu
 	rm -f $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,README.md NEWS.md $(wildcard docs/*.md) $(patsubst docs/%,%,$(wildcard docs/examples/*)))
-	@tools/package/prune "$(DESTDIR)" $(PLUGINDIR) $(COMPLETIONDIR) $(patsubst %/,%,$(dir $(COMPLETIONDIR))) \
+	@tools/package/prune "$(DESTDIR)" $(PLUGINDIR) $(LIBEXECDIR) $(COMPLETIONDIR) $(patsubst %/,%,$(dir $(COMPLETIONDIR))) \
 		$(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7 $(DOCDIR)/docs $(DOCDIR)/examples $(DOCDIR) -- $(BINDIR) $(MANDIR)
 
 # The Debian package of SUITE (that of this machine), built in a minimal root of that suite.
@@ -134,7 +154,7 @@ dist:
 
 # The Debian package, made with the tools of this machine. Its unit tests are those of `make unit`.
 PACKAGE       := $(BUILD)/package/criu-plugin-amdgpu.deb
-PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md NEWS.md criu-amdgpu.proto $(wildcard tools/*.* man/* docs/*.md \
+PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md NEWS.md criu-amdgpu.proto test/data/kernels/gfx90a.txt $(wildcard tools/*.* selftest/* man/* docs/*.md \
 		 docs/examples/* tools/package/* debian/* debian/source/*)
 
 $(PACKAGE): $(PACKAGE_FILES)
@@ -150,8 +170,8 @@ clean:
 	rm -rf $(BUILD)
 
 format:
-	clang-format -i $(SOURCES) $(HEADERS) $(wildcard tools/*.[ch]) $(wildcard test/*.h test/*/*.[ch] test/*/*/*.[ch])
+	clang-format -i $(SOURCES) $(HEADERS) $(wildcard tools/*.[ch] selftest/*.[ch]) $(wildcard test/*.h test/*/*.[ch] test/*/*/*.[ch])
 
--include $(OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(JOB_OBJECTS:.o=.d)
 
 .PHONY: all analyse check check-containers check-deb check-driver check-kills deb demo dist install package uninstall clean format

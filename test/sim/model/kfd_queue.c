@@ -18,12 +18,17 @@ static u64 align_page(u64 bytes)
 	return (bytes + SIM_PAGE_SIZE - 1) & ~(SIM_PAGE_SIZE - 1);
 }
 
+/* kfd_queue_ctx_save_restore_size() in kfd_queue.c of 6.12. */
 static u32 ctl_stack_size(const struct sim_gpu *gpu)
 {
+	bool is_newer = gpu->gfx_target_version >= 100100;
 	u32 cus = gpu->simd_count / max(gpu->simd_per_cu, 1u) / max(gpu->num_xcc, 1u);
-	u32 waves = min(cus * 40, gpu->array_count / max(gpu->arrays_per_engine, 1u) * 512);
+	u32 waves =
+		is_newer ? cus * 32
+			 : min(cus * 40, gpu->array_count / max(gpu->arrays_per_engine, 1u) * 512);
+	u32 size = (u32)align_page(40 + waves * (is_newer ? 12 : 8) + 8);
 
-	return (u32)align_page(40 + waves * 8 + 8);
+	return gpu->gfx_target_version / 10000 == 10 ? min(size, 0x7000u) : size;
 }
 
 bool sim_queue_is_active(const struct sim_queue *queue)
