@@ -46,6 +46,17 @@ static void check_done(struct check *check)
 	topology_done(&check->topology);
 }
 
+/* What to do next. */
+static void advise(const struct check *check, bool has_gpu)
+{
+	if (check->quiet || (has_gpu && check->refused))
+		return;
+	if (has_gpu)
+		printf("now run criu-amdgpu selftest, which tries a dump and a restore\n");
+	else
+		printf("a machine needs a GPU of gfx9 or gfx10, and amdgpu of Linux 5.18 or newer\n");
+}
+
 static int examine_machine(struct check *check)
 {
 	bool has_gpu = false;
@@ -54,6 +65,7 @@ static int examine_machine(struct check *check)
 	if (check->request->dir)
 		check_room(check);
 	check_machine(check, &has_gpu);
+	advise(check, has_gpu);
 	return has_gpu ? TOOL_YES : TOOL_NO_GPU;
 }
 

@@ -16,6 +16,10 @@ struct check {
 	const struct tool_request *request;
 	struct options options;
 	struct topology topology;
+	/* The file of the plugin that CRIU will load, after check_criu(). */
+	char plugin[PATH_MAX];
+	/* Those for plugins of CRIU, after check_criu(). */
+	unsigned int hooks;
 	/* Something forbids a dump. */
 	bool refused;
 	/* Print only what forbids a dump. */

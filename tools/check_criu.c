@@ -90,6 +90,7 @@ static bool check_hooks(struct check *check, const char *path, const struct elf 
 			     path, hooks, HOOKS_OF_OLDEST_HOST);
 		return false;
 	}
+	check->hooks = hooks;
 	check_say_ok(check, "CRIU: %s, release %s (%u hooks)", path, name_releases(hooks), hooks);
 	return true;
 }
@@ -131,9 +132,9 @@ static void load_plugin(struct check *check, const char *path)
 static void check_plugin(struct check *check, const char *directory)
 {
 	size_t length = strlen(directory);
-	char path[PATH_MAX];
+	char *path = check->plugin;
 
-	(void)snprintf(path, sizeof(path), "%s%s%s", directory,
+	(void)snprintf(path, sizeof(check->plugin), "%s%s%s", directory,
 		       length && directory[length - 1] == '/' ? "" : "/", PLUGIN_FILE);
 	if (access(path, R_OK) < 0)
 		check_refuse(check,

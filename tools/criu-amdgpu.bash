@@ -7,7 +7,7 @@ _criu_amdgpu() {
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		check | show | verify | fit) command=${COMP_WORDS[i]} && break ;;
+		check | show | verify | fit | selftest) command=${COMP_WORDS[i]} && break ;;
 		esac
 	done
 	case $before in
@@ -18,11 +18,14 @@ _criu_amdgpu() {
 	esac
 	case $command:$word in
 	:-*) mapfile -t COMPREPLY < <(compgen -W "--help --version" -- "$word") ;;
-	:*) mapfile -t COMPREPLY < <(compgen -W "check show verify fit" -- "$word") ;;
+	:*) mapfile -t COMPREPLY < <(compgen -W "check show verify fit selftest" -- "$word") ;;
 	check:-*) mapfile -t COMPREPLY < <(compgen -W "--images-dir --libdir --quiet" -- "$word") ;;
 	check:*) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word") ;;
 	show:-*) mapfile -t COMPREPLY < <(compgen -W "--json" -- "$word") ;;
 	verify:-*) mapfile -t COMPREPLY < <(compgen -W "--quiet" -- "$word") ;;
+	selftest:-*)
+		mapfile -t COMPREPLY < <(compgen -W "--images-dir --libdir --gpu --size --limit --report --keep --quick --force --json" -- "$word")
+		;;
 	fit:-*) mapfile -t COMPREPLY < <(compgen -W "--topology --quiet" -- "$word") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 	esac

@@ -10,6 +10,7 @@
 #include "check.h"
 #include "fit.h"
 #include "host.h"
+#include "selftest.h"
 #include "show.h"
 #include "tool.h"
 #include "verify.h"
@@ -25,6 +26,13 @@ enum {
 	OPTION_JSON = 'j',
 	OPTION_IMAGES_DIR = 'D',
 	OPTION_LIBDIR = 'L',
+	OPTION_GPU = 'g',
+	OPTION_SIZE = 's',
+	OPTION_LIMIT = 'l',
+	OPTION_REPORT = 'r',
+	OPTION_KEEP = 'k',
+	OPTION_QUICK = 'Q',
+	OPTION_FORCE = 'f',
 	OPTION_HELP = 'h',
 	OPTION_VERSION = 'V',
 };
@@ -47,6 +55,8 @@ static const struct command {
 	  "whether the images are whole, by their checksums" },
 	{ "fit", fit_run, true, "one directory or archive", "qt",
 	  "whether the images would restore on the GPUs of a machine" },
+	{ "selftest", selftest_command, false, "no argument", "DLgslrkQfj",
+	  "whether jobs of its own come back on this machine" },
 };
 
 static const struct option options[] = {
@@ -55,6 +65,13 @@ static const struct option options[] = {
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "images-dir", required_argument, NULL, OPTION_IMAGES_DIR },
 	{ "libdir", required_argument, NULL, OPTION_LIBDIR },
+	{ "gpu", required_argument, NULL, OPTION_GPU },
+	{ "size", required_argument, NULL, OPTION_SIZE },
+	{ "limit", required_argument, NULL, OPTION_LIMIT },
+	{ "report", required_argument, NULL, OPTION_REPORT },
+	{ "keep", no_argument, NULL, OPTION_KEEP },
+	{ "quick", no_argument, NULL, OPTION_QUICK },
+	{ "force", no_argument, NULL, OPTION_FORCE },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ 0 },
@@ -64,16 +81,24 @@ static void print_help(void)
 {
 	printf("Usage: criu-amdgpu COMMAND [OPTION...] [PID | CONTAINER | DIR | ARCHIVE]\n"
 	       "Reads the images that criu dump and the amdgpu plugin have written to DIR, or that\n"
-	       "a container runtime has put in ARCHIVE, and checks whether a dump is possible.\n\n"
+	       "a container runtime has put in ARCHIVE, checks whether a dump is possible, and tries\n"
+	       "dumps and restores.\n\n"
 	       "Commands:\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		printf("  %-8s %s\n", commands[i].name, commands[i].purpose);
 	printf("\nOptions:\n"
-	       "  -D, --images-dir DIR check: the directory for a dump\n"
-	       "  -L, --libdir DIR     check: the directory of CRIU's plugins\n"
+	       "  -D, --images-dir DIR check, selftest: the directory for a dump\n"
+	       "  -L, --libdir DIR     check, selftest: the directory of CRIU's plugins\n"
 	       "  -t, --topology TREE  fit: a copy of /sys/class/kfd/kfd/topology of another machine\n"
-	       "  -j, --json           show: print JSON\n"
+	       "  -j, --json           show, selftest: print JSON\n"
 	       "  -q, --quiet          check, verify, fit: print only errors\n"
+	       "  -g, --gpu GPU        selftest: only this GPU, by its number or gpu_id\n"
+	       "  -s, --size SIZE      selftest: so much VRAM more on each GPU\n"
+	       "  -l, --limit SECONDS  selftest: give up a step after this time\n"
+	       "  -r, --report FILE    selftest: write a report for a bug report\n"
+	       "  -k, --keep           selftest: keep images and logs\n"
+	       "  -Q, --quick          selftest: small buffers, and one trip\n"
+	       "  -f, --force          selftest: also if other processes use the GPU\n"
 	       "  -h, --help           print this help\n"
 	       "  -V, --version        print the version\n\n"
 	       "Exit status: 0 yes, 1 no (a dump is refused, an image is damaged, no mapping exists),\n"
@@ -116,7 +141,7 @@ static int check_arguments(const struct command *command, int count, const char 
 		return complain(command->name, " has no option --", foreign);
 	if (!count && command->needs_argument)
 		return complain(command->name, " needs ", command->argument);
-	if (count > 1)
+	if (count > (command->run != selftest_command))
 		return complain(command->name, " takes ", command->argument);
 	return TOOL_YES;
 }
@@ -126,7 +151,9 @@ static int open_images(const struct command *command, const char *path)
 {
 	if (!path)
 		return 0;
-	return command->run == check_run ? host_open_directory(path) : host_open_images(path);
+	return command->run == check_run || command->run == selftest_command
+		       ? host_open_directory(path)
+		       : host_open_images(path);
 }
 
 static int run(const struct command *command, const struct tool_request *request)
@@ -163,6 +190,27 @@ static void set_option(struct tool_request *request, int option)
 	case OPTION_LIBDIR:
 		request->libdir = optarg;
 		break;
+	case OPTION_GPU:
+		request->gpu = optarg;
+		break;
+	case OPTION_SIZE:
+		request->size = optarg;
+		break;
+	case OPTION_LIMIT:
+		request->limit = optarg;
+		break;
+	case OPTION_REPORT:
+		request->report = optarg;
+		break;
+	case OPTION_KEEP:
+		request->keep = true;
+		break;
+	case OPTION_QUICK:
+		request->quick = true;
+		break;
+	case OPTION_FORCE:
+		request->force = true;
+		break;
 	default:
 		break;
 	}
@@ -180,7 +228,7 @@ static bool read_options(int argc, char **argv, struct tool_request *request, st
 	int option;
 
 	*ret_status = TOOL_YES;
-	while ((option = getopt_long(argc, argv, "t:qjD:L:hV", options, NULL)) >= 0) {
+	while ((option = getopt_long(argc, argv, "t:qjD:L:g:s:l:r:kQfhV", options, NULL)) >= 0) {
 		switch (option) {
 		case OPTION_HELP:
 			print_help();
@@ -218,7 +266,7 @@ int main(int argc, char **argv)
 		return ret;
 	if (command->run == check_run)
 		request.pid = argv[optind + 1];
-	else
+	else if (command->run != selftest_command)
 		request.dir = argv[optind + 1];
 	return run(command, &request);
 }

@@ -152,6 +152,22 @@ void foresee_warn(const struct options *options, const struct topology *topology
 		preflight_warn_of(DUMP_HAS_NO_BO, "a process");
 }
 
+enum foresee_queue foresee_compute_queue(const struct topology_node *gpu)
+{
+	enum foresee_queue queue = FORESEE_QUEUE_WITH_WAVES;
+
+	if (gpu->gfx_target_version >= TOPOLOGY_GFX11)
+		return FORESEE_QUEUE_NONE;
+	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++) {
+		if (!breaks(gpu, &compute_rules[i]))
+			continue;
+		if (!compute_rules[i].waits)
+			return FORESEE_QUEUE_NONE;
+		queue = FORESEE_QUEUE_AT_REST;
+	}
+	return queue;
+}
+
 int foresee_images(const struct options *options)
 {
 	const struct dump_session session = { .options = options };

@@ -20,6 +20,13 @@ struct pid_list;
 int foresee_machine(const struct options *options, const struct topology *topology);
 /* Warns of rules that some processes break on this machine. */
 void foresee_warn(const struct options *options, const struct topology *topology);
+/* Which compute queues of a GPU this machine restores. */
+enum foresee_queue {
+	FORESEE_QUEUE_NONE,
+	FORESEE_QUEUE_AT_REST, /* without running waves */
+	FORESEE_QUEUE_WITH_WAVES,
+};
+enum foresee_queue foresee_compute_queue(const struct topology_node *gpu);
 /* The image directory. */
 int foresee_images(const struct options *options);
 /* The dump of @tasks: 0; -EOPNOTSUPP: it would be refused. Other errors after a line: something

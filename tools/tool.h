@@ -13,7 +13,7 @@ enum tool_status {
 	TOOL_NO = 1,
 	/* The command line is wrong, or something cannot be read. */
 	TOOL_TROUBLE = 2,
-	/* check: there is no AMD GPU, or the process uses none. */
+	/* check, selftest: there is no AMD GPU, or the process uses none. */
 	TOOL_NO_GPU = 3,
 };
 
@@ -31,6 +31,9 @@ struct tool_request {
 	/* Print only errors. */
 	bool quiet;
 	bool json;
+	/* selftest: a GPU, the bytes on each, the seconds of a step, and the file of the report, or NULL each. */
+	const char *gpu, *size, *limit, *report;
+	bool keep, quick, force;
 };
 
 #endif

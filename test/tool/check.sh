@@ -79,6 +79,8 @@ checks_criu() {
 checks_machine() {
 	expect "check, no number, no GPU" 2 "there is no process 12/x" check 12/x
 	PATH=$work/bin:$PATH expect "check, no GPU" 3 "this machine has no AMD GPU, or amdgpu is not loaded" check -L build
+	PATH=$work/bin:$PATH expect "check, what a machine needs" 3 "^a machine needs a GPU of gfx9 or gfx10, and amdgpu of Linux 5.18 or newer$" check -L build
+	checked one "the next command" 0 "^now run criu-amdgpu selftest, which tries" -L build
 	checked one "a GPU" 0 "^ok  GPU 0x07cd: 0000:63:00.0, renderD128, gfx90a, 64.0 GiB: contents can be copied" -L build
 	checked eight "eight GPUs" 0 "^ok  GPU 0x579d: .*renderD135" -L build
 	checked one "quiet" 0 "" -q -L build

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# criu-amdgpu selftest: on each machine, with plugins that are wrong on purpose, and killed at any moment. test/tool has
+# its mistakes of use.
+
+# selftest STATUS [ARG...]: its lines are in selftest.txt and report.txt. Nothing may stay behind.
+selftest() {
+	local status=$1 code=0
+
+	mkdir -p dir
+	criu-amdgpu selftest -D dir --limit "$limit" --report report.txt "${@:2}" > selftest.txt 2>&1 || code=$?
+	[ $code = "$status" ] || fail "status $code, not $status: $(grep -h -A 6 -E 'FAILED|^criu-amdgpu' selftest.txt | head -n 9)"
+	selftest_leaves_nothing
+}
+
+selftest_runs() { pgrep -f 'selftest-job|criu-amdgpu selftest' > /dev/null; }
+selftest_ended() { ! selftest_runs; }
+selftest_leaves_nothing() {
+	until_true selftest_ended || fail "processes are left: $(pgrep -a -f 'selftest')"
+	criu_ends
+	[ -n "${client-}" ] || nothing_left
+	[ -z "$(ls -A dir)" ] || fail "files are left: $(find dir)"
+	! grep -q criu-amdgpu-selftest /proc/mounts || fail "mounts are left"
+}
+
+# What the report must say of this machine, whatever the result.
+selftest_names_machine() {
+	has_line report.txt "^kernel: Linux $(uname -r)\$"
+	has_line report.txt "^CRIU: ${criu_version%%-*}"
+	has_line report.txt "^GPU 0x[0-9a-f]*: gfx90a, "
+	! grep -q "$(hostname)" report.txt || fail "the report has the host's name"
+}
+
+# What this kernel or CRIU cannot restore is listed, and nothing else is.
+selftest_lists_the_rest() { # GPUS
+	local expected=0
+
+	! loses_waves || expected=$1
+	[[ $criu_version != 3.* ]] || expected=$((expected + $1))
+	[ "$(grep -c '^not tried' report.txt)" = "$expected" ] || fail "not tried: $(grep '^not tried' report.txt | head -n 4)"
+	! loses_waves || has_line report.txt "^not tried  GPU 0x.*: a running kernel, because this driver does not restore waves"
+	[[ $criu_version != 3.* ]] || has_line report.txt "^not tried  GPU 0x.*: user memory of memfds .* needs CRIU 4.0"
+}
+
+scenario_selftest_quick() {
+	machine one
+	selftest 0 --quick
+	has_line report.txt "^All that was tried is right.\$"
+	has_line report.txt "^ok  GPU 0x[0-9a-f]*: job, trip 1: .*compared [0-9]* bytes in 4[0-9] buffers, [1-9][0-9]* packets, 32 events; [1-9][0-9]* bytes of packets were in flight\$"
+	selftest_names_machine
+	selftest_lists_the_rest 1
+}
+
+scenario_selftest() { # long
+	machine one
+	selftest 0 --size 64M
+	[ "$(grep -c '^ok  GPU' report.txt)" = 2 ] || fail "not two trips"
+	selftest_names_machine
+	selftest_lists_the_rest 1
+}
+
+scenario_selftest_eight() { # long
+	machine eight
+	selftest 0 --quick
+	[ "$(grep -c '^ok  GPU' report.txt)" = 8 ] || fail "not eight GPUs"
+	selftest_names_machine
+	selftest_lists_the_rest 8
+}
+
+# A job of others is not touched.
+scenario_selftest_beside() {
+	machine two
+	start_client --gpus 0
+	selftest 2 --quick
+	has_line selftest.txt "another process uses GPU of this machine"
+	selftest 0 --quick --gpu 1
+	selftest 0 --quick --force --gpu 0
+	verify
+	finish
+}
+
+# broken NAME SECONDS WORDS: the selftest with this plugin fails, and says why. A step may take so long.
+broken() {
+	selftest 1 --quick --limit "$2" -L "/opt/vm/lib/broken/$1"
+	has_line report.txt "^FAILED  GPU 0x[0-9a-f]*: job, trip [01]: $3"
+	has_line report.txt "^The selftest has FAILED.\$"
+}
+
+# Each plugin breaks one promise of a restore.
+scenario_selftest_broken() {
+	machine one
+	broken contents "$limit" ".*differs"
+	broken offset "$limit" ".*\(differs\|expected\)"
+	broken event "$limit" "\(quiet\|held\|latched\) event"
+	broken descriptor "$limit" "new: descriptor 400: /dev/kfd"
+	broken pause 120 ".*\(hangs\|stands still\|has not ended\|never\|is lost\|read pointer\)"
+	! has_main_hook || broken queue "$limit" ".*\(chain broken\|expected\|differs\|hangs\|read pointer\)"
+}
+
+scenario_selftest_killed() { # long
+	local kill victim moment
+
+	machine one
+	for kill in $(seq 20); do
+		mkdir -p dir
+		start selftest.txt criu-amdgpu selftest -D dir --limit "$limit" --quick
+		victim=$pid
+		# From the start of the job to the end of its comparison.
+		moment=$((kill * 400 + RANDOM % 400))
+		sleep "$(printf '%d.%03d' $((moment / 1000)) $((moment % 1000)))"
+		[ $((kill % 3)) != 0 ] || victim=$(pgrep -P "$pid") || victim=$pid
+		kill -9 "$victim" 2> /dev/null || true
+		gone "$pid"
+		selftest_leaves_nothing
+	done
+	selftest 0 --quick
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Finds out what can be tried, and tries it. */
+#include "selftest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "elf.h"
+#include "foresee.h"
+#include "host.h"
+#include "kernel/amdgpu_module.h"
+#include "kernel/gpu_use.h"
+#include "selftest_dir.h"
+#include "selftest_run.h"
+#include "selftest_trip.h"
+#include "text.h"
+
+#ifndef PLUGIN_VERSION
+#define PLUGIN_VERSION "(unknown version)"
+#endif
+#ifndef LIBEXECDIR
+#define LIBEXECDIR "/usr/libexec/criu-amdgpu"
+#endif
+
+#define JOB_FILE    "selftest-job"
+#define DEFAULT_DIR "/var/tmp"
+/* Of the small buffers of a job, and of its memory that is not the GPU's. */
+#define SMALL_BYTES (64ull << 20)
+#define MOST_BYTES  (4ull << 30)
+/* A step takes at most so long, and longer for many bytes. */
+#define LIMIT_S          300.0
+#define BYTES_PER_SECOND 50e6
+#define GFX90A           90010u
+/* Since 4.0 CRIU stops the queues before it saves memory of files. */
+#define HOOKS_OF_EARLY_PAUSE 12
+
+static int trouble(const char *format, const char *detail)
+{
+	(void)fprintf(stderr, "criu-amdgpu: selftest: ");
+	(void)fprintf(stderr, format, detail);
+	(void)fputc('\n', stderr);
+	return TOOL_TROUBLE;
+}
+
+static void selftest_done(struct selftest *selftest)
+{
+	selftest_report_done(&selftest->report);
+	options_done(&selftest->check.options);
+	topology_done(&selftest->check.topology);
+}
+
+/* --- the machine --------------------------------------------------------------------------------
+ */
+
+static bool is_chosen(const struct selftest *selftest, unsigned int index,
+		      const struct topology_node *gpu)
+{
+	const char *choice = selftest->request->gpu;
+	char *end;
+	unsigned long number;
+
+	if (!choice)
+		return true;
+	number = strtoul(choice, &end, 0);
+	return end != choice && !*end && (number == gpu->gpu_id || number == index);
+}
+
+/* The next GPU of the request, in the order in which the job counts them. */
+static const struct topology_node *next_gpu(const struct selftest *selftest, size_t *node,
+					    unsigned int *index)
+{
+	const struct topology *topology = &selftest->check.topology;
+
+	while (*node < topology->num_nodes) {
+		const struct topology_node *gpu = &topology->nodes[(*node)++];
+
+		if (gpu->gpu_id && is_chosen(selftest, (*index)++, gpu))
+			return gpu;
+	}
+	return NULL;
+}
+
+#define FOR_EACH_GPU(selftest, gpu, index) \
+	size_t gpu##_node = 0;             \
+	unsigned int index = 0;            \
+	for (const struct topology_node *gpu; (gpu = next_gpu(selftest, &gpu##_node, &index));)
+
+/* The plugin's file has its version as a string, because images have it, too. */
+static bool is_of_this_version(const char *plugin)
+{
+	static const char version[] = PLUGIN_VERSION;
+	struct elf file;
+	bool found;
+
+	if (elf_open(plugin, &file) < 0)
+		return false;
+	found = memmem(file.bytes, file.size, version, sizeof(version)) != NULL;
+	elf_close(&file);
+	return found;
+}
+
+static int check_choice(const struct selftest *selftest)
+{
+	bool found = false;
+
+	FOR_EACH_GPU(selftest, gpu, index)
+	{
+		found = true;
+		if (gpu->in_use && !selftest->request->force)
+			return trouble("another process uses GPU %s; wait for its end, choose a GPU"
+				       " with --gpu, or use --force",
+				       selftest->request->gpu ? selftest->request->gpu
+							      : "of this machine");
+	}
+	return found ? TOOL_YES : trouble("there is no GPU %s", selftest->request->gpu);
+}
+
+static int check_all(struct selftest *selftest)
+{
+	_cleanup_(gpu_use_done) struct gpu_use use = { 0 };
+	struct check *check = &selftest->check;
+	bool has_gpu = false;
+
+	if (topology_read(TOPOLOGY_SYSFS, &check->topology) < 0 ||
+	    !topology_count_gpus(&check->topology)) {
+		(void)fprintf(stderr, "criu-amdgpu: selftest: this machine has no AMD GPU\n");
+		return TOOL_NO_GPU;
+	}
+	topology_done(&check->topology);
+	if (options_read(&check->options) < 0)
+		return TOOL_TROUBLE;
+	check_criu(check);
+	check_machine(check, &has_gpu);
+	if (check->refused)
+		return TOOL_TROUBLE;
+	if (!is_of_this_version(check->plugin))
+		return trouble(
+			"the plugin %s is of another version than this program, which is " PLUGIN_VERSION
+			"; install both from one package",
+			check->plugin);
+	if (gpu_use_read(&use) < 0)
+		return trouble("no memory%s", "");
+	gpu_use_mark(&use, &check->topology);
+	return check_choice(selftest);
+}
+
+/* One selftest at a time: the lock ends with the processes that have it. */
+static int lock_machine(int *ret_fd)
+{
+	_cleanup_close_ int fd = fd_open(TOPOLOGY_SYSFS, O_RDONLY | O_DIRECTORY);
+
+	if (fd < 0)
+		return trouble("cannot lock " TOPOLOGY_SYSFS ": %s", strerror(-fd));
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return trouble("another selftest runs%s", "");
+	*ret_fd = take_fd(&fd);
+	return TOOL_YES;
+}
+
+/* --- what is needed -----------------------------------------------------------------------------
+ */
+
+static uint64_t read_vram(const struct topology_node *gpu, const char *name)
+{
+	uint64_t bytes = 0;
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "/sys/class/drm/renderD%u/device/mem_info_vram_%s",
+		       gpu->drm_render_minor, name);
+	(void)read_number_at(AT_FDCWD, path, &bytes);
+	return bytes;
+}
+
+static uint64_t default_size(const struct selftest *selftest)
+{
+	uint64_t size = MOST_BYTES;
+
+	if (selftest->request->quick)
+		return 0;
+	FOR_EACH_GPU(selftest, gpu, index)
+	{
+		uint64_t total = read_vram(gpu, "total"), used = read_vram(gpu, "used");
+		uint64_t share = total > used ? (total - used) / 8 : 0;
+
+		size = share < size ? share : size;
+	}
+	return size;
+}
+
+static int read_numbers(struct selftest *selftest)
+{
+	const struct tool_request *request = selftest->request;
+	uint64_t seconds;
+
+	selftest->bytes = default_size(selftest);
+	if (request->size && parse_size(request->size, &selftest->bytes) < 0)
+		return trouble("--size %s is no size", request->size);
+	selftest->limit_s = LIMIT_S + (double)selftest->bytes / BYTES_PER_SECOND;
+	if (!request->limit)
+		return TOOL_YES;
+	if (parse_size(request->limit, &seconds) < 0 || !seconds)
+		return trouble("--limit %s is no number of seconds", request->limit);
+	selftest->limit_s = (double)seconds;
+	return TOOL_YES;
+}
+
+static int find_job(struct selftest *selftest)
+{
+	char self[PATH_MAX] = "";
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash = length > 0 ? strrchr(self, '/') : NULL;
+
+	if (slash)
+		*slash = '\0';
+	(void)snprintf(selftest->job, sizeof(selftest->job), "%.*s/" JOB_FILE, PATH_MAX - 32, self);
+	if (access(selftest->job, X_OK) < 0)
+		(void)snprintf(selftest->job, sizeof(selftest->job), LIBEXECDIR "/" JOB_FILE);
+	return access(selftest->job, X_OK) < 0
+		       ? trouble("cannot run %s; install the package again", selftest->job)
+		       : TOOL_YES;
+}
+
+static int check_directory(struct selftest *selftest, const struct tool_request *request)
+{
+	struct check *check = &selftest->check;
+	int ret = request->dir ? 0 : host_open_directory(DEFAULT_DIR);
+
+	if (ret < 0)
+		return TOOL_TROUBLE;
+	/* One job at a time, and its images go after each trip. With --keep they stay. */
+	check->largest = selftest->bytes + SMALL_BYTES;
+	check->contents = check->largest;
+	check_room(check);
+	if (check->refused)
+		return TOOL_TROUBLE;
+	ret = selftest_dir_make(request->dir ? request->dir : DEFAULT_DIR, selftest->dir);
+	return ret ? trouble("cannot make a directory: %s", strerror(-ret)) : TOOL_YES;
+}
+
+/* --- the work -----------------------------------------------------------------------------------
+ */
+
+static void say_criu(struct selftest *selftest)
+{
+	const char *argv[] = { selftest->criu, "--version", NULL };
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[PATH_MAX + 16], version[64] = "unknown";
+	int status;
+	pid_t pid;
+
+	(void)snprintf(path, sizeof(path), "%s/version.txt", selftest->dir);
+	if (!selftest_run_start(argv, path, &pid) &&
+	    !selftest_run_wait(pid, selftest->limit_s, &status))
+		file = stream_open(path);
+	if (file && fscanf(file, "Version: %63s", version) != 1)
+		(void)snprintf(version, sizeof(version), "unknown");
+	selftest_report_say(&selftest->report, "CRIU", "%s", version);
+}
+
+static void say_machine(struct selftest *selftest)
+{
+	char driver[64] = "that of the kernel";
+	struct utsname name;
+
+	(void)amdgpu_module_text("version", driver, sizeof(driver));
+	if (!uname(&name))
+		selftest_report_say(&selftest->report, "kernel", "Linux %s", name.release);
+	selftest_report_say(&selftest->report, "driver", "amdgpu, %s", driver);
+	say_criu(selftest);
+	selftest_report_say(&selftest->report, "plugin", "%s", PLUGIN_VERSION);
+	selftest_report_say(&selftest->report, NULL, "limit of each step: %.0f s",
+			    selftest->limit_s);
+}
+
+static void say_gpu(struct selftest *selftest, const struct topology_node *gpu)
+{
+	KfdDeviceEntry *entry = topology_entry_new(&selftest->check.topology, gpu);
+	char gfx[16], vram[16], size[16], key[16];
+
+	if (!entry)
+		return;
+	(void)snprintf(key, sizeof(key), "GPU 0x%04x", gpu->gpu_id);
+	selftest_report_say(&selftest->report, key,
+			    "%s, %s, firmware %u of compute and %u of SDMA, %s more VRAM",
+			    text_gfx(entry, gfx), text_size(gpu->vram_size, vram), gpu->fw_version,
+			    gpu->sdma_fw_version, text_size(selftest->bytes, size));
+	kfd_device_entry__free_unpacked(entry, NULL);
+}
+
+/* Chooses what the job of a GPU has, and says what it has not. */
+static bool choose_part(struct selftest *selftest, const struct topology_node *gpu,
+			struct selftest_part *part)
+{
+	struct selftest_report *report = &selftest->report;
+	enum foresee_queue queue = foresee_compute_queue(gpu);
+
+	if (gpu->gfx_target_version >= TOPOLOGY_GFX11) {
+		selftest_report_skip(
+			report, "GPU 0x%04x: no known kernel restores queues of gfx11 or newer",
+			gpu->gpu_id);
+		return false;
+	}
+	part->files = selftest->check.hooks >= HOOKS_OF_EARLY_PAUSE;
+	if (!part->files)
+		selftest_report_skip(report,
+				     "GPU 0x%04x: user memory of memfds and unlinked files,"
+				     " which needs CRIU 4.0",
+				     gpu->gpu_id);
+	part->packets = queue != FORESEE_QUEUE_NONE;
+	part->kernel = queue == FORESEE_QUEUE_WITH_WAVES && gpu->gfx_target_version == GFX90A;
+	if (!part->packets)
+		selftest_report_skip(report,
+				     "GPU 0x%04x: a compute queue, because this kernel does"
+				     " not restore it",
+				     gpu->gpu_id);
+	else if (queue == FORESEE_QUEUE_AT_REST)
+		selftest_report_skip(report,
+				     "GPU 0x%04x: a running kernel, because this driver does"
+				     " not restore waves: queues tested with packets only",
+				     gpu->gpu_id);
+	else if (!part->kernel)
+		selftest_report_skip(report,
+				     "GPU 0x%04x: a running kernel, because there is no kernel"
+				     " for this GPU: queues tested with packets only",
+				     gpu->gpu_id);
+	return true;
+}
+
+static int try_gpus(struct selftest *selftest)
+{
+	int ret = 0;
+
+	FOR_EACH_GPU(selftest, gpu, index)
+	{
+		struct selftest_part part = {
+			.name = "job",
+			.gpu_id = gpu->gpu_id,
+			.gpu = index - 1,
+			.trips = selftest->request->quick ? 1 : 2,
+		};
+
+		say_gpu(selftest, gpu);
+		if (choose_part(selftest, gpu, &part))
+			ret = selftest_trip_run(selftest, &part);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+static int work(void *argument)
+{
+	struct selftest *selftest = argument;
+	const struct selftest_report *report = &selftest->report;
+
+	say_machine(selftest);
+	if (try_gpus(selftest) == -ECANCELED) {
+		/* The user's process may have been killed. */
+		selftest_dir_remove(selftest->dir);
+		return TOOL_TROUBLE;
+	}
+	if (selftest_report_end(&selftest->report, selftest->request->json,
+				selftest->request->report) < 0)
+		return TOOL_TROUBLE;
+	return report->passed && !report->failed ? TOOL_YES : TOOL_NO;
+}
+
+static int run(struct selftest *selftest)
+{
+	int result = TOOL_TROUBLE, ret = selftest_run(work, selftest, &result);
+
+	if (!selftest->request->keep || ret == -EINTR)
+		selftest_dir_remove(selftest->dir);
+	else
+		(void)fprintf(stderr, "criu-amdgpu: selftest: images and logs are in %s\n",
+			      selftest->dir);
+	switch (ret) {
+	case 0:
+		return result;
+	case -EINTR:
+		return trouble("ended by a signal; nothing is left of it%s", "");
+	case -EBUSY:
+		return trouble("a process that was killed does not end: the driver hangs%s", "");
+	default:
+		return trouble("the process that works was killed (%s)", strerror(-ret));
+	}
+}
+
+int selftest_command(const struct tool_request *request)
+{
+	_cleanup_(selftest_done) struct selftest selftest = {
+		.request = request,
+		.check = { .request = request, .quiet = true },
+	};
+	_cleanup_close_ int lock = -1;
+	int ret = check_all(&selftest);
+
+	if (ret == TOOL_YES)
+		ret = lock_machine(&lock);
+	if (ret == TOOL_YES)
+		ret = read_numbers(&selftest);
+	if (ret == TOOL_YES)
+		ret = find_job(&selftest);
+	if (ret == TOOL_YES && !check_find_criu(selftest.criu))
+		ret = trouble("criu is not in PATH%s", "");
+	if (ret == TOOL_YES && selftest_report_init(&selftest.report, request->json) < 0)
+		ret = trouble("no memory%s", "");
+	if (ret == TOOL_YES)
+		ret = check_directory(&selftest, request);
+	return ret == TOOL_YES ? run(&selftest) : ret;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The command selftest, and what its parts share. */
+#ifndef AMDGPU_PLUGIN_TOOLS_SELFTEST_H
+#define AMDGPU_PLUGIN_TOOLS_SELFTEST_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "check.h"
+#include "selftest_report.h"
+#include "tool.h"
+
+struct selftest {
+	const struct tool_request *request;
+	struct check check;
+	char criu[PATH_MAX], job[PATH_MAX];
+	/* Of this selftest alone, in the directory for images. */
+	char dir[PATH_MAX];
+	/* More VRAM of each job, beside its small buffers. */
+	uint64_t bytes;
+	/* For each step. */
+	double limit_s;
+	struct selftest_report report;
+};
+
+/* Dumps and restores jobs of its own on the GPUs of this machine. */
+int selftest_command(const struct tool_request *request);
+
+#endif

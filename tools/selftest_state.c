@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reads what the kernel says of a process, as lines of text to compare. */
+#include "selftest_state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "kernel/proc.h"
+
+static void read_target(pid_t pid, int number, char target[PATH_MAX])
+{
+	char path[64];
+	ssize_t length;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
+	length = readlink(path, target, PATH_MAX - 1);
+	target[length < 0 ? 0 : length] = '\0';
+}
+
+bool selftest_state_has_open(pid_t pid, const char *path)
+{
+	_cleanup_closedir_ DIR *stream = NULL;
+	int ret = proc_open_fds(pid, &stream), number, error = 0;
+	char target[PATH_MAX];
+
+	while (!ret && proc_next_fd(stream, &number, &error)) {
+		read_target(pid, number, target);
+		if (!strcmp(target, path))
+			return true;
+	}
+	return false;
+}
+
+/* By number, because /proc has them in that order. */
+static int write_fds(pid_t pid, FILE *to)
+{
+	_cleanup_closedir_ DIR *stream = NULL;
+	int ret = proc_open_fds(pid, &stream), number, error = 0;
+	char target[PATH_MAX];
+
+	while (!ret && proc_next_fd(stream, &number, &error)) {
+		read_target(pid, number, target);
+		(void)fprintf(to, "descriptor %d: %s\n", number, target);
+	}
+	return ret ? ret : error;
+}
+
+static int write_threads(pid_t pid, FILE *to)
+{
+	struct stat file;
+	char path[64];
+
+	/* A directory has a link of each directory in it, and two more. */
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	if (stat(path, &file) < 0)
+		return -errno;
+	(void)fprintf(to, "%ju threads\n", (uintmax_t)file.st_nlink - 2);
+	return 0;
+}
+
+/* Offsets in devices are others after a restore. Neighbours may have become one mapping, or the
+ * other way round. */
+static int write_mappings(pid_t pid, FILE *to)
+{
+	_cleanup_free_ struct proc_mapping *mappings = NULL;
+	size_t count = 0, i = 0;
+	int ret = proc_list_mappings(pid, &mappings, &count);
+
+	while (!ret && i < count) {
+		size_t first = i++;
+
+		while (i < count && mappings[i].start == mappings[i - 1].end &&
+		       mappings[i].device == mappings[first].device)
+			i++;
+		(void)fprintf(to, "mapping %" PRIx64 "-%" PRIx64 " of device %u:%u\n",
+			      mappings[first].start, mappings[i - 1].end,
+			      major(mappings[first].device), minor(mappings[first].device));
+	}
+	return ret;
+}
+
+int selftest_state_read(pid_t pid, char **ret_text)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+	int ret;
+
+	if (!to)
+		return -errno;
+	ret = write_fds(pid, to);
+	if (!ret)
+		ret = write_threads(pid, to);
+	if (!ret)
+		ret = write_mappings(pid, to);
+	if (fclose(to))
+		ret = ret ? ret : -ENOMEM;
+	if (ret)
+		return ret;
+	*ret_text = take_ptr(&text);
+	return 0;
+}
+
+static bool has_line(const char *text, const char *line, size_t length)
+{
+	for (const char *at = text; *at; at = strchr(at, '\n') + 1) {
+		if (!strncmp(at, line, length + 1))
+			return true;
+	}
+	return false;
+}
+
+/* Writes the first line of @text that @other does not have. */
+static bool find_alone(const char *text, const char *other, const char *word, char *line,
+		       size_t size)
+{
+	for (const char *at = text; *at; at = strchr(at, '\n') + 1) {
+		size_t length = strcspn(at, "\n");
+
+		if (has_line(other, at, length))
+			continue;
+		(void)snprintf(line, size, "%s: %.*s", word, (int)length, at);
+		return true;
+	}
+	return false;
+}
+
+const char *selftest_state_compare(const char *before, const char *after, char *line, size_t size)
+{
+	if (find_alone(before, after, "lost", line, size) ||
+	    find_alone(after, before, "new", line, size))
+		return line;
+	return NULL;
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Starts a job, has CRIU dump and restore it, and asks it whether it is the same. */
+#include "selftest_trip.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "selftest_dir.h"
+#include "selftest_run.h"
+#include "selftest_state.h"
+
+#define LINE_SIZE   1024
+#define ERROR_LINES 6u
+
+struct trip {
+	struct selftest *selftest;
+	const struct selftest_part *part;
+	pid_t pid;
+	/* The log of the job, and how much of it was read. */
+	char log[PATH_MAX];
+	long log_offset;
+	char compared[LINE_SIZE];
+	/* The images and logs of this trip. */
+	char dir[PATH_MAX];
+	struct selftest_trip_result result;
+};
+
+/* Errors of a failed step of which the report has the line already. */
+#define FAILED (-EPROTO)
+
+/* The report has one failure for each part. */
+static int fail(struct trip *trip, const char *what, const char *log)
+{
+	selftest_report_fail(&trip->selftest->report, &trip->result, what, log);
+	return FAILED;
+}
+
+/* An error of a step. That the user ends the selftest is no failure. */
+static int fail_by(struct trip *trip, int ret, const char *step)
+{
+	char what[LINE_SIZE];
+
+	if (ret == -ECANCELED)
+		return ret;
+	if (ret == -ETIME)
+		(void)snprintf(what, sizeof(what), "%s has not ended in %.0f s", step,
+			       trip->selftest->limit_s);
+	else
+		(void)snprintf(what, sizeof(what), "%s: %s", step, strerror(-ret));
+	return fail(trip, what, NULL);
+}
+
+static int join(char path[PATH_MAX], const char *directory, const char *name)
+{
+	return snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* --- the job ------------------------------------------------------------------------------------
+ */
+
+/* Reads the next complete line of the job's log without "client PID: ". */
+static bool read_line(struct trip *trip, char line[LINE_SIZE])
+{
+	_cleanup_fclose_ FILE *file = stream_open(trip->log);
+	const char *text;
+
+	if (!file || fseek(file, trip->log_offset, SEEK_SET) < 0 || !fgets(line, LINE_SIZE, file) ||
+	    !strchr(line, '\n'))
+		return false;
+	trip->log_offset = ftell(file);
+	line[strcspn(line, "\n")] = '\0';
+	text = strstr(line, ": ");
+	if (text)
+		memmove(line, text + 2, strlen(text + 2) + 1);
+	return true;
+}
+
+static bool begins(const char *line, const char *word)
+{
+	return !strncmp(line, word, strlen(word));
+}
+
+/* 1: the line was there. */
+static int read_until(struct trip *trip, const char *word)
+{
+	char line[LINE_SIZE];
+
+	while (read_line(trip, line)) {
+		if (begins(line, "FAILED"))
+			return fail(trip, line + strlen("FAILED: "), NULL);
+		if (begins(line, "compared"))
+			(void)snprintf(trip->compared, sizeof(trip->compared), "%s", line);
+		if (begins(line, word))
+			return 1;
+	}
+	return 0;
+}
+
+static int wait_for_line(struct trip *trip, const char *word, const char *step)
+{
+	const double end = now_seconds() + trip->selftest->limit_s;
+	int ret;
+
+	while (!(ret = read_until(trip, word))) {
+		ret = selftest_run_sleep(trip->pid);
+		/* What the job still said may tell why. */
+		if (ret == -ESRCH && !(ret = read_until(trip, word)))
+			return fail(trip, "the job has died", NULL);
+		if (!ret && now_seconds() > end)
+			ret = -ETIME;
+		if (ret)
+			break;
+	}
+	/* A dump must not meet the log, which the job closes behind the line. */
+	while (ret > 0 && selftest_state_has_open(trip->pid, trip->log))
+		ret = selftest_run_sleep(trip->pid) ? 0 : 1;
+	if (ret >= 0)
+		return 0;
+	return ret == FAILED ? ret : fail_by(trip, ret, step);
+}
+
+static int start_job(struct trip *trip)
+{
+	const struct selftest_part *part = trip->part;
+	const char *argv[12];
+	char gpu[16], bytes[32];
+	int count = 0, ret;
+
+	(void)snprintf(gpu, sizeof(gpu), "%u", part->gpu);
+	(void)snprintf(bytes, sizeof(bytes), "%ju", (uintmax_t)trip->selftest->bytes);
+	argv[count++] = trip->selftest->job;
+	argv[count++] = "--log";
+	argv[count++] = trip->log;
+	argv[count++] = "--gpus";
+	argv[count++] = gpu;
+	argv[count++] = "--bytes";
+	argv[count++] = bytes;
+	if (part->files)
+		argv[count++] = "--files";
+	if (part->packets)
+		argv[count++] = "--packets";
+	if (part->kernel)
+		argv[count++] = "--kernel";
+	argv[count] = NULL;
+	ret = selftest_run_start(argv, "/dev/null", &trip->pid);
+	return ret ? fail_by(trip, ret, "the start of the job")
+		   : wait_for_line(trip, "ready", "the start of the job");
+}
+
+static int ask_job(struct trip *trip, int number, const char *answer, const char *step)
+{
+	if (kill(trip->pid, number) < 0)
+		return fail(trip, "the job has died", NULL);
+	return wait_for_line(trip, answer, step);
+}
+
+/* --- CRIU ---------------------------------------------------------------------------------------
+ */
+
+static void count_file(const char *dir, const char *name, uint64_t *bytes)
+{
+	struct stat file;
+	char path[PATH_MAX];
+
+	if (!join(path, dir, name) && !stat(path, &file) && S_ISREG(file.st_mode))
+		*bytes += (uint64_t)file.st_size;
+}
+
+static uint64_t count_images(const char *dir)
+{
+	_cleanup_closedir_ DIR *stream = opendir(dir);
+	struct dirent *entry;
+	uint64_t bytes = 0;
+	int error = 0;
+
+	while (stream && (entry = next_entry(stream, &error))) {
+		if (strstr(entry->d_name, ".img"))
+			count_file(dir, entry->d_name, &bytes);
+	}
+	return bytes;
+}
+
+static bool is_error(const char *line)
+{
+	return strstr(line, "Error (") || strstr(line, "Warn  (amdgpu_plugin)");
+}
+
+/* The first errors of a log of CRIU, in @text. */
+static void read_errors(const char *path, char *text, size_t size)
+{
+	_cleanup_fclose_ FILE *file = stream_open(path);
+	char line[LINE_SIZE];
+	unsigned int count = 0;
+
+	text[0] = '\0';
+	while (file && count < ERROR_LINES && fgets(line, sizeof(line), file)) {
+		if (!is_error(line))
+			continue;
+		count++;
+		(void)snprintf(text + strlen(text), size - strlen(text), "%s", line);
+	}
+}
+
+/* @command: "dump" or "restore" */
+static int run_criu(struct trip *trip, const char *command, double *ret_seconds)
+{
+	const char *libdir = trip->selftest->request->libdir;
+	char log[64], path[PATH_MAX], pid[16], errors[ERROR_LINES * LINE_SIZE];
+	const char *argv[16] = { trip->selftest->criu, command, "-D", trip->dir, "-o", log, "-v4" };
+	int count = 7, status, ret;
+	double begin = now_seconds();
+	pid_t criu;
+
+	(void)snprintf(log, sizeof(log), "%s.log", command);
+	(void)snprintf(pid, sizeof(pid), "%d", trip->pid);
+	if (libdir) {
+		argv[count++] = "-L";
+		argv[count++] = libdir;
+	}
+	if (!strcmp(command, "dump")) {
+		argv[count++] = "-t";
+		argv[count++] = pid;
+	} else {
+		argv[count++] = "-d";
+	}
+	ret = join(path, trip->dir, "criu.txt");
+	if (!ret)
+		ret = selftest_run_start(argv, path, &criu);
+	if (!ret)
+		ret = selftest_run_wait(criu, trip->selftest->limit_s, &status);
+	*ret_seconds = now_seconds() - begin;
+	if (ret)
+		return fail_by(trip, ret, command);
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return 0;
+	if (!join(path, trip->dir, log))
+		read_errors(path, errors, sizeof(errors));
+	return fail(trip,
+		    !strcmp(command, "dump") ? "criu dump has failed" : "criu restore has failed",
+		    errors);
+}
+
+static int dump(struct trip *trip)
+{
+	int status, ret = run_criu(trip, "dump", &trip->result.dump_s);
+
+	if (ret)
+		return ret;
+	trip->result.image_bytes = count_images(trip->dir);
+	ret = selftest_run_wait(trip->pid, trip->selftest->limit_s, &status);
+	return ret ? fail_by(trip, ret, "the end of the dumped job") : 0;
+}
+
+/* --- the trip -----------------------------------------------------------------------------------
+ */
+
+static int restore(struct trip *trip, const char *before)
+{
+	_cleanup_free_ char *after = NULL;
+	char line[LINE_SIZE];
+	int ret = run_criu(trip, "restore", &trip->result.restore_s);
+
+	if (!ret && (ret = selftest_state_read(trip->pid, &after)))
+		return fail_by(trip, ret, "the state of the restored job");
+	if (ret)
+		return ret;
+	if (selftest_state_compare(before, after, line, sizeof(line)))
+		return fail(trip, line, NULL);
+	return ask_job(trip, SIGUSR1, "verified", "the comparison in the restored job");
+}
+
+static int make_dir(struct trip *trip)
+{
+	char name[32];
+	int ret;
+
+	(void)snprintf(name, sizeof(name), "%s-%u-%u", trip->part->name, trip->part->gpu,
+		       trip->result.trip);
+	ret = join(trip->dir, trip->selftest->dir, name);
+	if (!ret && mkdir(trip->dir, 0700) < 0)
+		ret = -errno;
+	return ret ? fail_by(trip, ret, "the directory of the images") : 0;
+}
+
+static int go(struct trip *trip)
+{
+	_cleanup_free_ char *before = NULL;
+	int ret = make_dir(trip);
+
+	if (ret)
+		return ret;
+	ret = selftest_state_read(trip->pid, &before);
+	if (ret)
+		return fail_by(trip, ret, "the state of the job");
+	ret = dump(trip);
+	if (!ret)
+		ret = restore(trip, before);
+	if (ret)
+		return ret;
+	selftest_report_pass(&trip->selftest->report, &trip->result, trip->compared);
+	if (!trip->selftest->request->keep)
+		selftest_dir_remove(trip->dir);
+	return 0;
+}
+
+static int go_all(struct trip *trip)
+{
+	int ret = start_job(trip);
+
+	for (unsigned int i = 0; !ret && i < trip->part->trips; i++) {
+		trip->result.trip = i + 1;
+		ret = go(trip);
+	}
+	return ret ? ret : ask_job(trip, SIGTERM, "finished ok", "the end of the job");
+}
+
+int selftest_trip_run(struct selftest *selftest, const struct selftest_part *part)
+{
+	struct trip trip = {
+		.selftest = selftest,
+		.part = part,
+		.result = { .part = part->name, .gpu_id = part->gpu_id },
+	};
+	char name[64];
+	int ret, killed;
+
+	(void)snprintf(name, sizeof(name), "%s-%u-job.log", part->name, part->gpu);
+	ret = join(trip.log, selftest->dir, name);
+	ret = ret ? fail_by(&trip, ret, "the log of the job") : go_all(&trip);
+	killed = selftest_run_kill_all();
+	if (killed)
+		(void)fail(&trip, "a process that was killed does not end: the driver hangs", NULL);
+	if (killed || ret == -ECANCELED)
+		return killed ? killed : ret;
+	return 0;
+}
