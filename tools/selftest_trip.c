@@ -87,7 +87,7 @@ static bool begins(const char *line, const char *word)
 	return !strncmp(line, word, strlen(word));
 }
 
-/* 1: the line was there. */
+/* -EAGAIN: the job has not written this line yet. */
 static int read_until(struct trip *trip, const char *word)
 {
 	char line[LINE_SIZE];
@@ -98,32 +98,43 @@ static int read_until(struct trip *trip, const char *word)
 		if (begins(line, "compared"))
 			(void)snprintf(trip->compared, sizeof(trip->compared), "%s", line);
 		if (begins(line, word))
-			return 1;
+			return 0;
 	}
-	return 0;
+	return -EAGAIN;
 }
 
-static int wait_for_line(struct trip *trip, const char *word, const char *step)
+/* A job that has died may have said why. */
+static int await_line(struct trip *trip, const char *word)
 {
 	const double end = now_seconds() + trip->selftest->limit_s;
-	int ret;
+	bool is_dead = false;
 
-	while (!(ret = read_until(trip, word))) {
-		ret = selftest_run_sleep(trip->pid);
-		/* What the job still said may tell why. */
-		if (ret == -ESRCH && !(ret = read_until(trip, word)))
+	for (;;) {
+		int ret = read_until(trip, word);
+
+		if (ret != -EAGAIN)
+			return ret;
+		if (is_dead)
 			return fail(trip, "the job has died", NULL);
-		if (!ret && now_seconds() > end)
-			ret = -ETIME;
-		if (ret)
-			break;
+		if (now_seconds() > end)
+			return -ETIME;
+		ret = selftest_run_sleep(trip->pid);
+		is_dead = ret == -ESRCH;
+		if (ret && !is_dead)
+			return ret;
 	}
-	/* A dump must not meet the log, which the job closes behind the line. */
-	while (ret > 0 && selftest_state_has_open(trip->pid, trip->log))
-		ret = selftest_run_sleep(trip->pid) ? 0 : 1;
-	if (ret >= 0)
-		return 0;
-	return ret == FAILED ? ret : fail_by(trip, ret, step);
+}
+
+/* A dump must not meet the log, which the job closes behind the line. */
+static int wait_for_line(struct trip *trip, const char *word, const char *step)
+{
+	int ret = await_line(trip, word);
+
+	while (!ret && selftest_state_has_open(trip->pid, trip->log))
+		ret = selftest_run_sleep(trip->pid);
+	if (!ret || ret == -ESRCH || ret == FAILED)
+		return ret == FAILED ? ret : 0;
+	return fail_by(trip, ret, step);
 }
 
 static int start_job(struct trip *trip)
