@@ -55,8 +55,8 @@ static bool find_busy(const struct dumped_process *process, const struct kfd_pri
 	return false;
 }
 
-/* @process with its private data. 1: *@ret_busy is one of its queues; 0, or -ENOMEM. The rules
- * report what cannot be read. */
+/* @process with its private data. 1: *@ret_busy is one of its queues; 0, or -ENOMEM after a line.
+ * The rules report what cannot be read. */
 static int read_queues(const struct dumped_process *process, struct busy_queue *ret_busy)
 {
 	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
@@ -64,8 +64,10 @@ static int read_queues(const struct dumped_process *process, struct busy_queue *
 	size_t count = 0;
 	int ret = kfd_priv_list_queues(&priv, &queues, &count);
 
+	if (ret == -ENOMEM)
+		return log_error(ret, "%s: cannot look at its queues", process->name);
 	if (ret < 0)
-		return ret == -ENOMEM ? ret : 0;
+		return 0;
 	return find_busy(process, queues, count, ret_busy);
 }
 
@@ -73,11 +75,14 @@ static int read_queues(const struct dumped_process *process, struct busy_queue *
 static int look_at(const struct dumped_process *process, struct busy_queue *ret_busy)
 {
 	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
-	struct dumped_process looked = { .session = process->session };
+	struct dumped_process looked = *process;
 	int ret = pause_look(process, &state);
 
+	/* As a CHECKPOINT that is asked again. */
+	if (ret == -EINVAL)
+		return 0;
 	if (ret < 0)
-		return ret == -ENOMEM ? ret : 0;
+		return pause_report_refusal(process, KFD_CHECKPOINT, ret, "look at its queues");
 	looked.state = state;
 	return read_queues(&looked, ret_busy);
 }
@@ -92,7 +97,7 @@ static int find_any(const struct dump_session *session,
 		ret_busy->process = &session->processes[i];
 		ret = look(&session->processes[i], ret_busy);
 	}
-	return ret < 0 ? log_error(ret, "dump: cannot look at its queues") : ret;
+	return ret;
 }
 
 int drain_is_due(const struct dump_session *session)

@@ -492,6 +492,7 @@ static const struct {
 	  "because it lacks memory of an SVM range, which no kernel restores; dump the job again" },
 	{ KFD_RESUME, -EINVAL,
 	  "because the driver does not take one of its SVM ranges; restore again under the kernel of the dump" },
+	{ KFD_CHECKPOINT, -ESRCH, "the process has ended" },
 	{ KFD_RESUME, -ESRCH,
 	  "because the task has ended; see the kernel's log and CRIU's for the cause" },
 };

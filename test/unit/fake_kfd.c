@@ -2,6 +2,8 @@
 /* The calls of /dev/kfd that the fake kernel answers. */
 #include "fake_kfd.h"
 
+#include <sys/resource.h>
+
 struct fake_kernel kernel;
 
 int device_of(int fd, const char *kind)
@@ -32,9 +34,11 @@ uint64_t private_size(const struct fake_process *process)
 	return size + EVENT_RECORD * (process->num_objects - process->num_queues);
 }
 
-/* The process itself and its tracer may call the operations. */
+/* The process itself and its tracer may call the operations. The kernel needs no descriptor to find
+ * that out, so this works where the caller may open none. */
 static bool is_for(const struct fake_process *process)
 {
+	struct rlimit old, raised;
 	char path[64], line[256];
 	bool traced = false;
 	FILE *file;
@@ -42,7 +46,12 @@ static bool is_for(const struct fake_process *process)
 	if (process->pid == getpid())
 		return true;
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", process->pid);
+	/* Tests replace setrlimit(). */
+	assert_int_equal(prlimit(0, RLIMIT_NOFILE, NULL, &old), 0);
+	raised = (struct rlimit){ .rlim_cur = old.rlim_max, .rlim_max = old.rlim_max };
+	assert_int_equal(prlimit(0, RLIMIT_NOFILE, &raised, NULL), 0);
 	file = fopen(path, "r");
+	assert_int_equal(prlimit(0, RLIMIT_NOFILE, &old, NULL), 0);
 	while (file && fgets(line, sizeof(line), file)) {
 		if (!strncmp(line, "TracerPid:", 10))
 			traced = strtol(line + 10, NULL, 10) == gettid();
@@ -140,6 +149,8 @@ static int checkpoint(struct fake_process *process, const struct kfd_criu_args *
 		return EINVAL;
 	memcpy((void *)(uintptr_t)args->devices, process->devices,
 	       process->num_devices * sizeof(*process->devices));
+	fill_private(process, (void *)(uintptr_t)args->priv_data);
+	/* The driver opens files last. */
 	for (uint32_t i = 0; i < process->num_bos; i++) {
 		int fd = -1;
 
@@ -151,7 +162,6 @@ static int checkpoint(struct fake_process *process, const struct kfd_criu_args *
 		bos[i] = process->bos[i];
 		bos[i].dmabuf_fd = (uint32_t)fd;
 	}
-	fill_private(process, (void *)(uintptr_t)args->priv_data);
 	return 0;
 }
 

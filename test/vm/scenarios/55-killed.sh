@@ -182,6 +182,20 @@ scenario_killed_dump() {
 	finish
 }
 
+# The job is killed while a dump waits for the end of its kernels.
+scenario_killed_while_kernels_run() { # long
+	local early=0
+
+	loses_waves || skip "this driver keeps waves"
+	machine one
+	MARCH_ROUNDS='' start_client --kernel
+	AMDGPU_DRAIN=3600 kill_at 1 'the queues of the dump run on' 100 "$pid" dump img -t "$pid"
+	[ "$status" != 0 ] || fail "the dump of a killed process ends with 0"
+	plugin_error img/dump.log "cannot \(look at its queues\|checkpoint\), the process has ended"
+	gone "$pid"
+	nothing_left
+}
+
 # The dump is to end the job, and CRIU is killed in its last steps: before, while or after it kills the job. Whatever
 # lives on has queues that run. The steps have names, because the number of lines before them differs from dump to dump.
 scenario_killed_last_steps() { # long
