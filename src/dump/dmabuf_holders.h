@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The holders of a dma-buf of KFD. Its fdinfo counts the references of all processes, so the dump
- * can find out that a process outside the dump shares a BO. From Linux 6.8 on, these hold a
- * dma-buf (drivers/gpu/drm in 6.12):
- *
- * - each descriptor;
- * - each BO of a KFD process that has exported or imported it (kfd_mem_export_dmabuf() and
- *   import_obj_create() in amdgpu_amdkfd_gpuvm.c), and CHECKPOINT exports all BOs;
- * - the object, and KFD's own file of its device (drm_prime.c). Both let go of it when a process
- *   has freed an import, because that deletes the handle which they share;
- * - the same two and an attachment for each other PCI device with an import
- *   (amdgpu_gem_prime_import() in amdgpu_dma_buf.c);
- * - each render file with a GEM handle of the object. The object then holds it, too, also without
- *   KFD's own file;
- * - each share handle of AMD's out-of-tree driver (kfd_ipc.c);
- * - an attachment for each GPU that maps the BO through PCIe (kfd_mem_attach()). */
+ * can find out that a process outside the dump shares a BO. The table in dmabuf_holders.c has what
+ * holds a dma-buf. */
 #ifndef AMDGPU_PLUGIN_DUMP_DMABUF_HOLDERS_H
 #define AMDGPU_PLUGIN_DUMP_DMABUF_HOLDERS_H
 
@@ -75,8 +63,8 @@ int dmabuf_holders_open_fdinfo(void);
 /* All references to the dma-buf @fd, by its fdinfo in the directory @fdinfo, or 0 if the kernel
  * does not report them. -errno: fdinfo cannot be read. */
 int dmabuf_holders_count(int fdinfo, int fd, uint64_t *ret_count);
-/* Whether holders that the dump knows can explain the number of references. Two more holders may be
- * taken for the object and KFD's own file, if these have let go. */
+/* Whether holders that the dump knows can explain the number of references. If the
+ * object and KFD's file no longer hold it, two strangers may be mistaken for them. */
 bool dmabuf_holders_are_known(const struct dmabuf_holders *holders);
 /* Whether the number has all holders in it: up to Linux 6.2 imports do not count. */
 bool dmabuf_holders_are_counted(const struct dmabuf_holders *holders);
