@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "criu/options.h"
+#include "storage/chunks.h"
 
 /* Sizes of BOs are multiples of this. So are the offsets of ranges in the file and in memory. The
  * memory of a range extends to the next multiple. */
@@ -62,6 +63,9 @@ struct content_job {
 	bool streamed;
 	/* Borrowed: memory in which contents wait to be written by a save, or NULL. */
 	struct keep *keep;
+	/* The chunks of the image, if a save is to share them with a base. content_save() has used them
+	 * if @chunks.is_used is set. */
+	struct chunks chunks;
 	/* All BOs have checksums: content_save() sets it. content_load() then compares them at the
 	 * end. */
 	bool has_checksums;

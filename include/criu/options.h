@@ -56,6 +56,8 @@
 	X(drain_s, AMDGPU_DRAIN, WAIT, 10)                                         \
 	/* Memory for contents that are written while the job runs again. */       \
 	X(dump_memory, AMDGPU_DUMP_MEMORY, SIZE, 0)                                \
+	/* The directory of an older dump, with which files may share contents. */ \
+	X(base, AMDGPU_BASE, TEXT, 0)                                              \
 	/* Dump with a warning what a rule refuses, unless no restore is possible. \
 	 * At a restore, allow that another GPU has the gpu_id of a GPU, and that  \
 	 * the same card has other properties. */                                  \

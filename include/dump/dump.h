@@ -156,6 +156,9 @@ struct dump_session {
 	struct queue_answers queue_answers;
 	/* The BOs that are one object, or NULL before CHECKPOINT. See src/dump/shared_bos.h. */
 	struct shared_bos *shared;
+	/* The images of the option base, or NULL. See src/dump/base_dir.h. */
+	struct base *base;
+	bool base_is_read;
 	/* Contents that are being saved while CRIU goes on, or NULL. See src/dump/background.h. */
 	struct background *background;
 	/* Memory for contents that are written while the job runs again (behind.h), or NULL, and

@@ -21,6 +21,8 @@
 #define IMAGE_RENDER_NAME "amdgpu-renderD-%d.img"
 #define IMAGE_DMABUF_NAME "amdgpu-dmabuf_%d.img"
 #define IMAGE_PAGES_NAME  "amdgpu-pages-%d-%04x.img" /* of GPU 0x%04x */
+/* No image: a restore does not need it. */
+#define IMAGE_SUMS_NAME "amdgpu-sums-%d-%04x.img"
 
 /* Offset of the contents in every image file. */
 #define IMAGE_HEADER_SIZE 8
@@ -61,6 +63,7 @@ enum image_kind {
 	IMAGE_RENDER,
 	IMAGE_DMABUF,
 	IMAGE_PAGES,
+	IMAGE_SUMS,
 };
 
 /* The state image of a file. */
@@ -102,6 +105,10 @@ int image_close_pages(int id, uint32_t gpu_id, int *fd);
 /* Closes the descriptor of image_open_pages() after all contents were read. -EIO: the stream has
  * more bytes. */
 int image_end_pages(int id, uint32_t gpu_id, int *fd);
+
+/* The checksums of the chunks of a pages file (storage/sums.h), @size bytes. A failed write leaves no
+ * file. Logs on error. */
+int image_write_sums(int id, uint32_t gpu_id, const void *bytes, size_t size);
 
 /* The device entry of GPU @gpu_id, which is not 0, or NULL if the image has no such GPU. The image
  * may be one that nothing has checked yet. */

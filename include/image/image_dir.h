@@ -17,7 +17,7 @@
 struct image_name {
 	enum image_kind kind;
 	int id;
-	/* Of a pages file, or 0. */
+	/* Of a pages file or its sums, or 0. */
 	uint32_t gpu_id;
 };
 

@@ -19,9 +19,15 @@ static int begin_save(struct transfer *transfer)
 {
 	struct content_job *job = transfer->job;
 	uint64_t length = htole64(transfer->size);
-	int ret = image_io_begin_save(
-		&transfer->io, job->image_fd, job->streamed, transfer->plan->settings->skip_zeros,
-		IMAGE_HEADER_SIZE + transfer->size, transfer->plan->num_transfers);
+	const struct image_io_file file = {
+		.fd = job->image_fd,
+		.streamed = job->streamed,
+		.size = IMAGE_HEADER_SIZE + transfer->size,
+		.skip_zeros = transfer->plan->settings->skip_zeros,
+		.num_images = transfer->plan->num_transfers,
+		.chunks = &job->chunks,
+	};
+	int ret = image_io_begin_save(&transfer->io, &file);
 
 	job->has_checksums = false;
 	memcpy(transfer->before, &length, IMAGE_HEADER_SIZE);
@@ -197,6 +203,10 @@ static void end_save(struct transfer *transfer)
 	if (steps_has_stopped(transfer))
 		return;
 	ret = image_io_end_save(&transfer->io);
+	if (!ret && job->chunks.is_used && !base_is_unchanged(job->chunks.base)) {
+		(void)steps_fail(transfer, -ESTALE, "a file of the base has changed meanwhile", 0);
+		return;
+	}
 	job->has_checksums = transfer->checksums;
 	for (size_t i = 0; job->has_checksums && i < job->num_bos; i++)
 		job->bos[i].checksum = transfer->checksums[i];

@@ -95,3 +95,9 @@ struct slots slots_of_parts(size_t size)
 {
 	return (struct slots){ SLOTS_WANTED, SLOTS_WANTED, size, size - 2 * SLOT_MARGIN };
 }
+
+void slots_align_parts(struct slots *slots, uint64_t unit)
+{
+	if (slots->size >= unit)
+		slots->size = slots->size / unit * unit;
+}

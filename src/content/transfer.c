@@ -84,22 +84,38 @@ static int alloc(struct transfer *transfer)
 	return transfer->checksums ? 0 : -ENOMEM;
 }
 
-static struct slots choose_slots(const struct transfer *transfer)
+static struct slots choose_staging(const struct transfer *transfer)
 {
 	const struct transfer_plan *plan = transfer->plan;
-	uint64_t memory = plan->settings->staging_bytes;
+	const uint64_t memory = plan->settings->staging_bytes;
 	struct slots slots;
 
-	if (transfer->keep)
-		return slots_of_parts(keep_part_size(transfer->keep));
-	slots = (transfer->io.cached ? slots_choose_pairs : slots_choose)(memory, transfer->size,
-									  plan->num_transfers);
+	if (transfer->io.cached)
+		return slots_choose_pairs(memory, transfer->size, plan->num_transfers);
+	slots = slots_choose(memory, transfer->size, plan->num_transfers);
 	if (plan->save)
 		slots_align(&slots, image_io_unit(&transfer->io));
-	if (plan->settings->one_thread) {
+	return slots;
+}
+
+static struct slots choose_slots(struct transfer *transfer)
+{
+	const uint64_t unit = image_io_unit(&transfer->io);
+	struct slots slots;
+
+	if (transfer->keep) {
+		slots = slots_of_parts(keep_part_size(transfer->keep));
+		slots_align_parts(&slots, unit);
+	} else {
+		slots = choose_staging(transfer);
+	}
+	if (transfer->plan->settings->one_thread) {
 		slots.count /= slots.threads;
 		slots.threads = 1;
 	}
+	/* Unless all contents are in one range. */
+	if (slots.size % unit && slots.size < transfer->size)
+		image_io_drop_chunks(&transfer->io);
 	return slots;
 }
 

@@ -27,6 +27,7 @@
 #include "pause/kfd_files.h"
 #include "pause/pause.h"
 #include "preflight/preflight.h"
+#include "storage/base.h"
 
 static int save_contents(struct dumped_process *process)
 {
@@ -287,6 +288,7 @@ void dump_done(struct dump_session *session)
 	background_done(session);
 	render_files_done(session);
 	keep_free(session->keep);
+	base_free(session->base);
 	free(session->dmabufs);
 	snapshot_done(session);
 	gpu_watch_end(session);

@@ -12,6 +12,7 @@
 #include "content/checksum.h"
 #include "content/kfd_jobs.h"
 #include "criu/log.h"
+#include "dump/base_dir.h"
 #include "dump/gpu_watch.h"
 #include "dump/shared_bos.h"
 #include "dump/this_machine.h"
@@ -62,8 +63,8 @@ static int count_mappings(struct dumped_process *process)
  * blocks. */
 static int create_pages(struct dumped_process *process, uint64_t missing_room)
 {
-	uint64_t total = missing_room, largest = 0;
-	int ret = 0;
+	uint64_t total = missing_room, largest = 0, shared;
+	int ret = base_dir_open(process->session);
 
 	for (uint32_t i = 0; !ret && i < process->jobs.num_jobs; i++) {
 		struct content_job *job = &process->jobs.jobs[i];
@@ -75,8 +76,11 @@ static int create_pages(struct dumped_process *process, uint64_t missing_room)
 		ret = dump_image_find_minor(process, job->gpu_id, &job->render_minor);
 		if (!ret)
 			ret = image_create_pages(process->id, job->gpu_id, size, &job->image_fd);
+		if (!ret)
+			ret = base_dir_add(process, job);
 	}
-	return ret < 0 ? ret : image_check_room(total, largest);
+	shared = base_dir_size(process->session);
+	return ret < 0 ? ret : image_check_room(total > shared ? total - shared : 0, largest);
 }
 
 /* Some kernels may give the dma-buf of another BO: KFD's client of a GPU uses one GEM handle for
@@ -123,8 +127,10 @@ static int end_contents(struct dumped_process *process)
 	struct kfd_jobs *jobs = &process->jobs;
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < jobs->num_jobs; i++)
+	for (uint32_t i = 0; !ret && i < jobs->num_jobs; i++) {
+		base_dir_finish(process, &jobs->jobs[i]);
 		ret = image_close_pages(process->id, jobs->jobs[i].gpu_id, &jobs->jobs[i].image_fd);
+	}
 	if (!ret)
 		content_totals_add(&process->session->totals, jobs->jobs, jobs->num_jobs);
 	return ret;

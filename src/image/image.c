@@ -518,6 +518,18 @@ int image_check_room(uint64_t size, uint64_t largest)
 	return 0;
 }
 
+int image_write_sums(int id, uint32_t gpu_id, const void *bytes, size_t size)
+{
+	char name[IMAGE_NAME_SIZE];
+	int ret;
+
+	(void)snprintf(name, sizeof(name), IMAGE_SUMS_NAME, id, gpu_id);
+	ret = write_framed(name, bytes, size);
+	if (ret < 0)
+		remove_file(name);
+	return ret;
+}
+
 int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;

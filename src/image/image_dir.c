@@ -31,13 +31,14 @@ bool image_dir_parse_name(const char *name, struct image_name *ret_name)
 		[IMAGE_RENDER] = IMAGE_RENDER_NAME,
 		[IMAGE_DMABUF] = IMAGE_DMABUF_NAME,
 		[IMAGE_PAGES] = IMAGE_PAGES_NAME,
+		[IMAGE_SUMS] = IMAGE_SUMS_NAME,
 	};
 
 	for (size_t kind = IMAGE_KFD; kind < ARRAY_SIZE(patterns); kind++) {
 		struct image_name image = { .kind = (enum image_kind)kind };
 		char again[IMAGE_NAME_SIZE];
 
-		/* Only names of pages files have a GPU. */
+		/* Only names of pages files and of their sums have a GPU. */
 		if (sscanf(name, patterns[kind], &image.id, &image.gpu_id) < 1)
 			continue;
 		(void)snprintf(again, sizeof(again), patterns[kind], image.id, image.gpu_id);
@@ -255,8 +256,11 @@ int image_dir_remove_state(void)
 int image_dir_remove_old(void)
 {
 	int state = image_dir_remove_state(), pages = remove_all(IMAGE_PAGES);
+	int sums = remove_all(IMAGE_SUMS);
 
-	return state < 0 ? state : pages;
+	if (state < 0)
+		return state;
+	return pages < 0 ? pages : sums;
 }
 
 struct render_search {

@@ -15,8 +15,8 @@
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
 
-/* The unit of holes: shorter holes cost more calls than they save bytes. */
-#define HOLE_SIZE (256u << 10)
+/* The unit of holes and of chunks: shorter holes cost more calls than they save bytes. */
+#define HOLE_SIZE SUMS_CHUNK
 
 /* The number of offsets that count_cached() samples. */
 #define CACHE_PROBES 16
@@ -74,7 +74,9 @@ uint64_t image_io_shift(const struct image_io *io)
 
 uint64_t image_io_unit(const struct image_io *io)
 {
-	return io->in_memory ? TMPFS_HUGE_PAGE : IMAGE_IO_ALIGNMENT;
+	if (io->in_memory)
+		return TMPFS_HUGE_PAGE;
+	return io->chunks ? SUMS_CHUNK : IMAGE_IO_ALIGNMENT;
 }
 
 /* Object stores that are mounted by FUSE take the bytes of a file in order. At other bytes some end
@@ -88,11 +90,23 @@ static bool wants_order(int fd, uint64_t size)
 	       fallocate(fd, 0, 0, (off_t)size) < 0 && errno == EOPNOTSUPP;
 }
 
-int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_zeros, uint64_t size,
-			size_t num_images)
+/* Blocks that are shared need no room, and how many there will be is not known. */
+static int reserve(struct image_io *io)
 {
-	init(io, fd, streamed || wants_order(fd, size), size);
-	io->skip_zeros = skip_zeros;
+	if (io->chunks && base_size(io->chunks->base))
+		return 0;
+	io->reserved = fallocate(io->fd, 0, 0, (off_t)io->size) == 0;
+	return !io->reserved && errno == ENOSPC ? -ENOSPC : 0;
+}
+
+int image_io_begin_save(struct image_io *io, const struct image_io_file *file)
+{
+	const int fd = file->fd;
+	const uint64_t size = file->size;
+	int ret;
+
+	init(io, fd, file->streamed || wants_order(fd, size), size);
+	io->skip_zeros = file->skip_zeros;
 	if (io->in_order)
 		return 0;
 	if (ftruncate(fd, (off_t)size) < 0)
@@ -100,14 +114,24 @@ int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_ze
 	/* There, fallocate() fills the file with zeros, and there is no page cache to bypass. */
 	io->in_memory = tmpfs_has_file(fd);
 	if (io->in_memory) {
-		tmpfs_init(&io->tmpfs, fd, size, num_images);
+		tmpfs_init(&io->tmpfs, fd, size, file->num_images);
 		return 0;
 	}
-	io->reserved = fallocate(fd, 0, 0, (off_t)size) == 0;
-	if (!io->reserved && errno == ENOSPC)
-		return -ENOSPC;
-	start_direct(io);
-	return 0;
+	if (file->chunks && file->chunks->sums.list) {
+		io->chunks = file->chunks;
+		io->chunks->is_used = true;
+	}
+	ret = reserve(io);
+	if (!ret)
+		start_direct(io);
+	return ret;
+}
+
+void image_io_drop_chunks(struct image_io *io)
+{
+	if (io->chunks)
+		io->chunks->is_used = false;
+	io->chunks = NULL;
 }
 
 /* For a file system that accepts O_DIRECT and then refuses the access. The flag of the file changes
@@ -157,35 +181,95 @@ static int skip_run(struct image_io *io, char *memory, uint64_t offset, uint64_t
 	return 0;
 }
 
-/* Whether the block of HOLE_SIZE bytes at @at, or its part before @size, is zero. */
-static bool is_zero_block(const char *memory, uint64_t at, uint64_t size)
+/* Bytes that go to the file in the same way. */
+struct run {
+	enum { RUN_DATA, RUN_ZERO, RUN_SHARED } kind;
+	/* From the first byte of the write on. */
+	uint64_t from, to;
+	/* The place of the last chunk of a shared run. */
+	struct base_place place;
+};
+
+/* The way of the block of HOLE_SIZE bytes at @from, or of its part before @size. After a shared run
+ * in the base, its place is that of the last chunk there; fd -1: there is none. */
+static struct run look(const struct image_io *io, const char *memory, uint64_t offset,
+		       struct run run)
 {
-	return is_zero(memory + at, size - at < HOLE_SIZE ? size - at : HOLE_SIZE);
+	const char *block = memory + run.from;
+
+	run.kind = RUN_DATA;
+	if (io->skip_zeros && is_zero(block, run.to - run.from))
+		run.kind = RUN_ZERO;
+	else if (io->chunks && run.to - run.from == SUMS_CHUNK &&
+		 chunks_look(io->chunks, block, offset + run.from, &run.place))
+		run.kind = RUN_SHARED;
+	if (run.kind != RUN_SHARED)
+		run.place.fd = -1;
+	return run;
+}
+
+/* The run that begins with the block @first. @ret_next: the block behind it. */
+static struct run find_run(const struct image_io *io, const char *memory, uint64_t offset,
+			   uint64_t size, struct run first, struct run *ret_next)
+{
+	struct run run = first, next = first;
+
+	while (next.to < size) {
+		uint64_t left = size - next.to;
+
+		next.from = next.to;
+		next.to += left < HOLE_SIZE ? left : HOLE_SIZE;
+		next = look(io, memory, offset, next);
+		if (next.kind != run.kind || (next.kind == RUN_SHARED &&
+					      (next.place.fd != run.place.fd ||
+					       next.place.offset != run.place.offset + SUMS_CHUNK)))
+			break;
+		run.to = next.to;
+		run.place = next.place;
+	}
+	*ret_next = next;
+	return run;
+}
+
+static int share_run(struct image_io *io, char *memory, uint64_t offset, const struct run *run)
+{
+	const uint64_t size = run->to - run->from;
+	const struct base_place first = { run->place.fd, run->place.offset + SUMS_CHUNK - size };
+	int ret = chunks_share(io->chunks, io->fd, offset + run->from, size, &first);
+
+	return !ret || ret == -ENOSPC ? ret
+				      : write_run(io, memory + run->from, offset + run->from, size);
+}
+
+static int put_run(struct image_io *io, char *memory, uint64_t offset, const struct run *run)
+{
+	const uint64_t size = run->to - run->from;
+
+	switch (run->kind) {
+	case RUN_ZERO:
+		return skip_run(io, memory + run->from, offset + run->from, size);
+	case RUN_SHARED:
+		return share_run(io, memory, offset, run);
+	case RUN_DATA:
+		return write_run(io, memory + run->from, offset + run->from, size);
+	}
+	return -EINVAL;
 }
 
 int image_io_write(struct image_io *io, char *memory, uint64_t offset, uint64_t size)
 {
-	uint64_t begin = 0;
+	struct run run, next = { .to = size < HOLE_SIZE ? size : HOLE_SIZE, .place = { -1, 0 } };
 	int ret = 0;
 
 	if (io->in_order)
 		return write_full(io->fd, memory, size);
-	if (!io->skip_zeros)
+	if (!io->skip_zeros && !io->chunks)
 		return write_run(io, memory, offset, size);
-	while (!ret && begin < size) {
-		bool zero = is_zero_block(memory, begin, size);
-		uint64_t end = begin + HOLE_SIZE;
-
-		while (end < size && is_zero_block(memory, end, size) == zero)
-			end += HOLE_SIZE;
-		if (end > size)
-			end = size;
-		if (zero)
-			ret = skip_run(io, memory + begin, offset + begin, end - begin);
-		else
-			ret = write_run(io, memory + begin, offset + begin, end - begin);
-		begin = end;
-	}
+	next = look(io, memory, offset, next);
+	do {
+		run = find_run(io, memory, offset, size, next, &next);
+		ret = put_run(io, memory, offset, &run);
+	} while (!ret && run.to < size);
 	return ret;
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/chunks.h"
 #include "storage/tmpfs.h"
 
 struct extent {
@@ -31,6 +32,8 @@ struct image_io {
 	/* Bytes of the whole file. */
 	uint64_t size;
 	bool skip_zeros;
+	/* Borrowed: the chunks of a new file that may share some of them, or NULL. */
+	struct chunks *chunks;
 	/* The file has blocks for all its bytes, so a hole must give its blocks back. */
 	bool reserved;
 	/* The file has fewer blocks than bytes. */
@@ -49,11 +52,24 @@ struct image_io {
 	struct extent extent;
 };
 
-/* For a new file of @size bytes at @fd, or a stream of that many bytes. Reserves the disk space, so
- * that no later write lacks it: -ENOSPC. @num_images files are written at the same time. Call
- * image_io_done() even after an error. Then @io->in_order says whether writes must come in order. */
-int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_zeros, uint64_t size,
-			size_t num_images);
+/* A new file of @size bytes, or a stream of that many bytes. */
+struct image_io_file {
+	int fd;
+	bool streamed;
+	uint64_t size;
+	bool skip_zeros;
+	/* So many files are written at the same time. */
+	size_t num_images;
+	/* Borrowed: NULL, or zero, if the file shares nothing. */
+	struct chunks *chunks;
+};
+
+/* Reserves the disk space, so that no later write lacks it: -ENOSPC. A file that shares chunks with
+ * a base reserves nothing. Call image_io_done() even after an error. Then @io->in_order says whether
+ * writes must come in order. */
+int image_io_begin_save(struct image_io *io, const struct image_io_file *file);
+/* Writes of other sizes than image_io_unit() come: nothing is shared. */
+void image_io_drop_chunks(struct image_io *io);
 /* @memory is one range of the file, at @offset. The function changes only the padding up to the
  * next multiple of IMAGE_IO_ALIGNMENT. */
 int image_io_write(struct image_io *io, char *memory, uint64_t offset, uint64_t size);

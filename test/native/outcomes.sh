@@ -174,6 +174,17 @@ behind_in_memory() {
 	return "$1"
 }
 
+# A second task with the same contents. Where the file system of the images cannot share blocks, all is written.
+on_a_base() {
+	local workload=tasks=2,5x1M,3x700K,1x8K:G
+
+	mkdir -p "$work/new" "$work/base" "$work/images"
+	host_says one AMDGPU_BASE=../new "$@" dump "$work/base" $workload && logged 'shares 0 of .* with the base' &&
+		host_says one AMDGPU_BASE=../base "$@" dump "$work/images" $workload &&
+		{ logged 'shares [1-9][0-9]* of .* with the base' || logged 'cannot share blocks of the base'; } &&
+		rm -r "$work/base" && host_says one restore "$work/images" $workload
+}
+
 # before IMAGE: a reader that does not know shared buffers. It is not built with sanitizers.
 before() {
 	AMDGPU_SIM_MACHINE=one LD_PRELOAD=$preload build/native/before "$1" >> "$work/log" 2>&1

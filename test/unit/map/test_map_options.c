@@ -276,6 +276,8 @@ TEST(the_example_sets_each_option_to_its_default)
 	/* Off by default; the example has a size. */
 	assert_int_equal(options.dump_memory, 16ULL << 30);
 	options.dump_memory = 0;
+	assert_string_equal(options.base, "../one");
+	free(take_ptr(&options.base));
 #define SAME(group, field, value)                  assert_int_equal((uintptr_t)options.group field, value)
 #define SAME_MAP(field, variable, kind, value)     SAME(map., field, value);
 #define SAME_CONTENT(field, variable, kind, value) SAME(content., field, value);
