@@ -37,6 +37,8 @@ static void add_environment(const struct build *build, const struct host_call *c
 
 	command_add(command, "env");
 	command_add(command, "AMDGPU_SIM_MACHINE=%s", machine ? machine : "one");
+	if (scenario->on_base && call->phase == DUMP)
+		command_add(command, "AMDGPU_BASE=%s/base", build->work.bytes);
 	if (scenario->environment[call->phase])
 		command_add(command, "%s", scenario->environment[call->phase]);
 	if (call->table)

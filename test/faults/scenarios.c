@@ -70,6 +70,7 @@ const struct scenario scenarios[] = {
 	  .workload = "tasks=2," FEW,
 	  .criu = "3.17.1",
 	  .environment = { [DUMP] = "AMDGPU_DUMP_MEMORY=1M" } },
+	{ .name = "base", .workload = "1x3M," FEW, .on_base = true },
 	{ .name = "too-few-gpus",
 	  .workload = "gpus=2," FEW,
 	  .machine = { "eight", "one" },

@@ -20,6 +20,7 @@ struct scenario {
 	bool ends_tasks;                 /* CRIU is to kill the tasks after the dump */
 	bool private;         /* with /dev/shm and /etc of its own (test/faults/private) */
 	bool over_old_images; /* an older dump went to the same directory */
+	bool on_base;         /* shares with an older dump of its workload */
 	bool fails[PHASES];   /* also run without a failure */
 };
 

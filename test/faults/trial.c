@@ -273,15 +273,25 @@ struct table *trial_without(const struct build *build, const struct scenario *sc
 	return table_read(table.bytes);
 }
 
-void trial_make_old_images(const struct build *build)
+static void make_images(const struct build *build, const struct scenario *scenario,
+			const struct text *path)
 {
-	_cleanup_(text_done) struct text path = { 0 };
 	_cleanup_(outcome_done) struct outcome outcome = { 0 };
-	struct host_call call = { .scenario = scenarios, .phase = DUMP };
+	const struct host_call call = { .scenario = scenario,
+					.phase = DUMP,
+					.directory = path->bytes };
 
-	old_images(build, &path);
-	call.directory = path.bytes;
 	host_run(build, &call, &outcome);
 	if (!outcome.ended || outcome.status)
 		fail("no old images: %s", text_string(&outcome.err));
+}
+
+void trial_make_old_images(const struct build *build)
+{
+	_cleanup_(text_done) struct text path = { 0 }, base = { 0 };
+
+	old_images(build, &path);
+	make_images(build, scenarios, &path);
+	text_add(&base, "%s/base", build->work.bytes);
+	make_images(build, scenario_find("base"), &base);
 }
