@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "amdgpu_plugin_util.h"
+#include "blocks.h"
 #include "criu/log.h"
 #include "facts.h"
 #include "image/saved_on.h"
@@ -33,6 +34,23 @@ static void print_gpus(const CriuKfd *kfd)
 	for (size_t i = 0; i < kfd->n_device_entries; i++) {
 		if (kfd->device_entries[i]->gpu_id)
 			print_gpu(kfd, kfd->device_entries[i]);
+	}
+}
+
+/* Only if there are some: most file systems cannot share. */
+static void print_shared_blocks(const struct tool_kfd *image)
+{
+	const CriuKfd *kfd = image->message;
+	char text[16];
+
+	for (size_t i = 0; i < kfd->n_device_entries; i++) {
+		const uint32_t gpu_id = kfd->device_entries[i]->gpu_id;
+		const uint64_t bytes = gpu_id ? blocks_count_shared(image->id, gpu_id) : 0;
+
+		if (bytes)
+			printf("  GPU 0x%04" PRIx32
+			       " shares %s of its pages file with other files\n",
+			       gpu_id, text_size(bytes, text));
 	}
 }
 
@@ -179,6 +197,7 @@ static int print_kfd(const struct tool_kfd *image)
 	       facts_writer(kfd));
 	print_saved_on(kfd->saved_on);
 	print_gpus(kfd);
+	print_shared_blocks(image);
 	print_bos(kfd);
 	ret = print_owners(kfd);
 	if (ret < 0)

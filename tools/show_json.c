@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
+#include "blocks.h"
 #include "criu/log.h"
 #include "facts.h"
 #include "image/image.h"
@@ -71,9 +72,9 @@ static json_object *describe_sum(const struct bo_sum *sum)
 	return object;
 }
 
-static json_object *describe_gpu(const CriuKfd *kfd, const KfdDeviceEntry *gpu)
+static json_object *describe_gpu(const struct tool_kfd *image, const KfdDeviceEntry *gpu)
 {
-	struct bo_sum contents = facts_sum_contents(kfd, gpu->gpu_id);
+	struct bo_sum contents = facts_sum_contents(image->message, gpu->gpu_id);
 	json_object *object = json_object_new_object();
 	char text[TEXT_UNIQUE_ID];
 
@@ -89,16 +90,18 @@ static json_object *describe_gpu(const CriuKfd *kfd, const KfdDeviceEntry *gpu)
 	add(object, "render_minor", number(gpu->drm_render_minor));
 	add(object, "vram_bytes", number(gpu->vram_size));
 	add(object, "contents", describe_sum(&contents));
+	add(object, "shared_bytes", number(blocks_count_shared(image->id, gpu->gpu_id)));
 	return object;
 }
 
-static json_object *describe_gpus(const CriuKfd *kfd)
+static json_object *describe_gpus(const struct tool_kfd *image)
 {
+	const CriuKfd *kfd = image->message;
 	json_object *list = json_object_new_array();
 
 	for (size_t i = 0; i < kfd->n_device_entries; i++) {
 		if (kfd->device_entries[i]->gpu_id)
-			append(list, describe_gpu(kfd, kfd->device_entries[i]));
+			append(list, describe_gpu(image, kfd->device_entries[i]));
 	}
 	return list;
 }
@@ -222,7 +225,7 @@ static json_object *describe_process(const struct tool_kfd *image)
 	add(object, "writer", json_object_new_string(facts_writer(kfd)));
 	if (kfd->saved_on)
 		add(object, "saved_on", describe_saved_on(kfd->saved_on));
-	add(object, "gpus", describe_gpus(kfd));
+	add(object, "gpus", describe_gpus(image));
 	add(object, "bos", describe_bos(kfd));
 	add(object, "shared", describe_sum(&shared));
 	add(object, "imported", describe_sum(&imports));
