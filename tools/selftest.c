@@ -237,9 +237,10 @@ static int check_directory(struct selftest *selftest, const struct tool_request 
 
 	if (ret < 0)
 		return TOOL_TROUBLE;
-	/* One job at a time, and its images go after each trip. With --keep they stay. */
+	/* One dump at a time, the largest of a job on all GPUs. With --keep there is less room. */
 	check->largest = selftest->bytes + SMALL_BYTES;
-	check->contents = check->largest;
+	check->contents =
+		check->largest * (request->gpu ? 1 : topology_count_gpus(&check->topology));
 	check_room(check);
 	if (check->refused)
 		return TOOL_TROUBLE;
@@ -336,26 +337,48 @@ static bool choose_part(struct selftest *selftest, const struct topology_node *g
 	return true;
 }
 
+static int try_gpu(struct selftest *selftest, const struct topology_node *gpu, unsigned int index,
+		   struct selftest_part *all)
+{
+	struct selftest_part part = *all;
+	char label[16], number[16];
+
+	(void)snprintf(label, sizeof(label), "GPU 0x%04x", gpu->gpu_id);
+	(void)snprintf(number, sizeof(number), "%u", index);
+	part.label = label;
+	part.gpus = number;
+	say_gpu(selftest, gpu);
+	if (!choose_part(selftest, gpu, &part)) {
+		all->gpus = NULL;
+		return 0;
+	}
+	/* One process on all of them has what each of them restores. */
+	all->files = part.files;
+	all->packets &= part.packets;
+	all->kernel &= part.kernel;
+	return selftest_trip_run(selftest, &part);
+}
+
 static int try_gpus(struct selftest *selftest)
 {
-	int ret = 0;
+	const bool quick = selftest->request->quick;
+	struct selftest_part all = { .label = "all GPUs",
+				     .gpus = selftest->request->gpu ? NULL : "all",
+				     .packets = true,
+				     .kernel = true,
+				     .trips = quick ? 1 : 2,
+				     .dumps = quick ? 0 : 3 };
 
 	FOR_EACH_GPU(selftest, gpu, index)
 	{
-		struct selftest_part part = {
-			.name = "job",
-			.gpu_id = gpu->gpu_id,
-			.gpu = index - 1,
-			.trips = selftest->request->quick ? 1 : 2,
-		};
+		int ret = try_gpu(selftest, gpu, index - 1, &all);
 
-		say_gpu(selftest, gpu);
-		if (choose_part(selftest, gpu, &part))
-			ret = selftest_trip_run(selftest, &part);
 		if (ret)
-			break;
+			return ret;
 	}
-	return ret;
+	if (!all.gpus || topology_count_gpus(&selftest->check.topology) < 2)
+		return 0;
+	return selftest_trip_run(selftest, &all);
 }
 
 static int work(void *argument)

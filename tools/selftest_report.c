@@ -74,35 +74,45 @@ void selftest_report_say(struct selftest_report *report, const char *key, const 
 static json_object *new_result(const struct selftest_trip_result *result)
 {
 	json_object *object = json_object_new_object();
-	char gpu[16];
 
-	(void)snprintf(gpu, sizeof(gpu), "0x%04x", result->gpu_id);
-	add_text(object, "gpu_id", gpu);
+	add_text(object, "gpus", result->gpus);
 	add_text(object, "part", result->part);
 	json_object_object_add(object, "trip", json_object_new_int((int)result->trip));
 	return object;
+}
+
+static void put_said(struct selftest_report *report, json_object *object, const char *key,
+		     const char *text)
+{
+	if (!*text)
+		return;
+	add_text(object, key, text);
+	put_line(report, "", "    ", text);
 }
 
 void selftest_report_pass(struct selftest_report *report, const struct selftest_trip_result *result,
 			  const char *compared)
 {
 	json_object *object = new_result(result);
-	char line[600], size[16];
+	char line[600], size[16], restored[48] = "left running";
 
 	report->passed++;
 	json_object_object_add(object, "dump_seconds", json_object_new_double(result->dump_s));
-	json_object_object_add(object, "restore_seconds",
-			       json_object_new_double(result->restore_s));
+	if (result->restore_s >= 0)
+		json_object_object_add(object, "restore_seconds",
+				       json_object_new_double(result->restore_s));
 	json_object_object_add(object, "image_bytes",
 			       json_object_new_int64((int64_t)result->image_bytes));
 	add_text(object, "compared", compared);
 	add(report, "results", object);
-	(void)snprintf(line, sizeof(line),
-		       "GPU 0x%04x: %s, trip %u: dumped %s in %.1f s, restored in %.1f s; %s",
-		       result->gpu_id, result->part, result->trip,
-		       text_size(result->image_bytes, size), result->dump_s, result->restore_s,
-		       compared);
+	if (result->restore_s >= 0)
+		(void)snprintf(restored, sizeof(restored), "restored in %.1f s", result->restore_s);
+	(void)snprintf(line, sizeof(line), "%s: %s, trip %u: dumped %s in %.1f s, %s; %s",
+		       result->gpus, result->part, result->trip,
+		       text_size(result->image_bytes, size), result->dump_s, restored, compared);
 	put_line(report, TEXT_GREEN, "ok  ", line);
+	put_said(report, object, "dump_said", result->dump_said);
+	put_said(report, object, "restore_said", result->restore_said);
 }
 
 /* The lines of a log, each behind a tab. */
@@ -129,8 +139,8 @@ void selftest_report_fail(struct selftest_report *report, const struct selftest_
 	if (log)
 		add_text(object, "log", log);
 	add(report, "failures", object);
-	(void)snprintf(line, sizeof(line), "GPU 0x%04x: %s, trip %u: %s", result->gpu_id,
-		       result->part, result->trip, what);
+	(void)snprintf(line, sizeof(line), "%s: %s, trip %u: %s", result->gpus, result->part,
+		       result->trip, what);
 	put_line(report, TEXT_RED, "FAILED  ", line);
 	if (log)
 		put_log(report, log);

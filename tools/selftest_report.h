@@ -10,12 +10,18 @@
 
 struct json_object;
 
+#define SELFTEST_SAID 320
+
 struct selftest_trip_result {
 	const char *part;
-	uint32_t gpu_id;
+	const char *gpus;  /* "GPU 0x07cd" or "all GPUs" */
 	unsigned int trip; /* from 1 */
-	double dump_s, restore_s;
+	double dump_s;
+	double restore_s; /* negative: the job was left running */
 	uint64_t image_bytes;
+	/* The plugin's last lines of dump and restore: speeds, what limits them, and how long the
+	 * queues stood still. "": there is none. */
+	char dump_said[SELFTEST_SAID], restore_said[SELFTEST_SAID];
 };
 
 struct selftest_report {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The two processes of a selftest, and the programs that they start. What is tried is the caller's. */
+/* The two processes of a selftest, and the programs that they start. What is tried is the caller's.
+ */
 #include "selftest_run.h"
 
 #include <errno.h>

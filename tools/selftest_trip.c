@@ -16,7 +16,10 @@
 #include "selftest_run.h"
 #include "selftest_state.h"
 
-#define LINE_SIZE   1024
+#define LINE_SIZE 1024
+/* The two parts of a job's life. */
+#define ENDED       "job"
+#define RUNNING     "job left running"
 #define ERROR_LINES 6u
 
 struct trip {
@@ -141,16 +144,15 @@ static int start_job(struct trip *trip)
 {
 	const struct selftest_part *part = trip->part;
 	const char *argv[12];
-	char gpu[16], bytes[32];
+	char bytes[32];
 	int count = 0, ret;
 
-	(void)snprintf(gpu, sizeof(gpu), "%u", part->gpu);
 	(void)snprintf(bytes, sizeof(bytes), "%ju", (uintmax_t)trip->selftest->bytes);
 	argv[count++] = trip->selftest->job;
 	argv[count++] = "--log";
 	argv[count++] = trip->log;
 	argv[count++] = "--gpus";
-	argv[count++] = gpu;
+	argv[count++] = part->gpus;
 	argv[count++] = "--bytes";
 	argv[count++] = bytes;
 	if (part->files)
@@ -219,8 +221,26 @@ static void read_errors(const char *path, char *text, size_t size)
 	}
 }
 
-/* @command: "dump" or "restore" */
-static int run_criu(struct trip *trip, const char *command, double *ret_seconds)
+static void read_said(const char *path, char said[SELFTEST_SAID])
+{
+	static const char prefix[] = "amdgpu_plugin: ";
+	_cleanup_fclose_ FILE *file = stream_open(path);
+	char line[LINE_SIZE];
+
+	said[0] = '\0';
+	while (file && fgets(line, sizeof(line), file)) {
+		const char *text = strstr(line, prefix);
+
+		if (!text || !strstr(text, " MiB of contents in "))
+			continue;
+		text += strlen(prefix);
+		(void)snprintf(said, SELFTEST_SAID, "%.*s", (int)strcspn(text, "\n"), text);
+	}
+}
+
+/* @command: "dump" or "restore". @more: another option, or NULL. */
+static int run_criu(struct trip *trip, const char *command, const char *more, double *ret_seconds,
+		    char ret_said[SELFTEST_SAID])
 {
 	const char *libdir = trip->selftest->request->libdir;
 	char log[64], path[PATH_MAX], pid[16], errors[ERROR_LINES * LINE_SIZE];
@@ -241,6 +261,7 @@ static int run_criu(struct trip *trip, const char *command, double *ret_seconds)
 	} else {
 		argv[count++] = "-d";
 	}
+	argv[count++] = more;
 	ret = join(path, trip->dir, "criu.txt");
 	if (!ret)
 		ret = selftest_run_start(argv, path, &criu);
@@ -249,6 +270,8 @@ static int run_criu(struct trip *trip, const char *command, double *ret_seconds)
 	*ret_seconds = now_seconds() - begin;
 	if (ret)
 		return fail_by(trip, ret, command);
+	if (!join(path, trip->dir, log))
+		read_said(path, ret_said);
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
 	if (!join(path, trip->dir, log))
@@ -258,77 +281,134 @@ static int run_criu(struct trip *trip, const char *command, double *ret_seconds)
 		    errors);
 }
 
-static int dump(struct trip *trip)
+/* Waits for the end of a job that was killed, by CRIU or by the selftest: its pid must be free. */
+static int reap(struct trip *trip)
 {
-	int status, ret = run_criu(trip, "dump", &trip->result.dump_s);
+	int status, ret = selftest_run_wait(trip->pid, trip->selftest->limit_s, &status);
 
-	if (ret)
-		return ret;
-	trip->result.image_bytes = count_images(trip->dir);
-	ret = selftest_run_wait(trip->pid, trip->selftest->limit_s, &status);
-	return ret ? fail_by(trip, ret, "the end of the dumped job") : 0;
+	return ret ? fail_by(trip, ret, "the job") : 0;
 }
 
 /* --- the trip -----------------------------------------------------------------------------------
  */
 
-static int restore(struct trip *trip, const char *before)
+/* @before: what selftest_state_read() has said. */
+static int compare(struct trip *trip, const char *before)
 {
 	_cleanup_free_ char *after = NULL;
 	char line[LINE_SIZE];
-	int ret = run_criu(trip, "restore", &trip->result.restore_s);
+	int ret = selftest_state_read(trip->pid, &after);
 
-	if (!ret && (ret = selftest_state_read(trip->pid, &after)))
-		return fail_by(trip, ret, "the state of the restored job");
 	if (ret)
-		return ret;
+		return fail_by(trip, ret, "the state of the job");
 	if (selftest_state_compare(before, after, line, sizeof(line)))
 		return fail(trip, line, NULL);
-	return ask_job(trip, SIGUSR1, "verified", "the comparison in the restored job");
+	return ask_job(trip, SIGUSR1, "verified", "the comparison in the job");
+}
+
+static int restore(struct trip *trip, const char *before)
+{
+	int ret =
+		run_criu(trip, "restore", NULL, &trip->result.restore_s, trip->result.restore_said);
+
+	return ret ? ret : compare(trip, before);
 }
 
 static int make_dir(struct trip *trip)
 {
-	char name[32];
+	char name[64];
 	int ret;
 
-	(void)snprintf(name, sizeof(name), "%s-%u-%u", trip->part->name, trip->part->gpu,
-		       trip->result.trip);
+	(void)snprintf(name, sizeof(name), "gpu-%s-%s-%u", trip->part->gpus,
+		       strchr(trip->result.part, ' ') ? "running" : "ended", trip->result.trip);
 	ret = join(trip->dir, trip->selftest->dir, name);
 	if (!ret && mkdir(trip->dir, 0700) < 0)
 		ret = -errno;
 	return ret ? fail_by(trip, ret, "the directory of the images") : 0;
 }
 
-static int go(struct trip *trip)
+static int pass(struct trip *trip)
 {
-	_cleanup_free_ char *before = NULL;
+	selftest_report_pass(&trip->selftest->report, &trip->result, trip->compared);
+	return 0;
+}
+
+static void remove_images(const struct trip *trip)
+{
+	if (!trip->selftest->request->keep)
+		selftest_dir_remove(trip->dir);
+}
+
+/* A directory for the images, the state before them, and the dump. */
+static int dump(struct trip *trip, const char *more, char **ret_before)
+{
 	int ret = make_dir(trip);
 
 	if (ret)
 		return ret;
-	ret = selftest_state_read(trip->pid, &before);
+	ret = selftest_state_read(trip->pid, ret_before);
 	if (ret)
 		return fail_by(trip, ret, "the state of the job");
-	ret = dump(trip);
-	if (!ret)
-		ret = restore(trip, before);
-	if (ret)
-		return ret;
-	selftest_report_pass(&trip->selftest->report, &trip->result, trip->compared);
-	if (!trip->selftest->request->keep)
-		selftest_dir_remove(trip->dir);
-	return 0;
+	ret = run_criu(trip, "dump", more, &trip->result.dump_s, trip->result.dump_said);
+	trip->result.image_bytes = count_images(trip->dir);
+	return ret;
 }
 
-static int go_all(struct trip *trip)
+static int end_and_restore(struct trip *trip, unsigned int number)
+{
+	_cleanup_free_ char *before = NULL;
+	int ret;
+
+	trip->result.trip = number;
+	ret = dump(trip, NULL, &before);
+	if (!ret)
+		ret = reap(trip);
+	if (!ret)
+		ret = restore(trip, before);
+	remove_images(trip);
+	return ret ? ret : pass(trip);
+}
+
+/* The images of the last dump are still good after the job has run on and has died. */
+static int restore_last(struct trip *trip, const char *before)
+{
+	int ret;
+
+	(void)kill(trip->pid, SIGKILL);
+	ret = reap(trip);
+	if (!ret)
+		ret = restore(trip, before);
+	return ret ? ret : pass(trip);
+}
+
+static int leave_running(struct trip *trip, unsigned int number)
+{
+	_cleanup_free_ char *before = NULL;
+	int ret;
+
+	trip->result.part = RUNNING;
+	trip->result.trip = number;
+	trip->result.restore_s = -1;
+	trip->result.restore_said[0] = '\0';
+	ret = dump(trip, "-R", &before);
+	if (!ret)
+		ret = compare(trip, before);
+	if (!ret)
+		ret = pass(trip);
+	if (!ret && number == trip->part->dumps)
+		ret = restore_last(trip, before);
+	remove_images(trip);
+	return ret;
+}
+
+static int go(struct trip *trip)
 {
 	int ret = start_job(trip);
 
-	for (unsigned int i = 0; !ret && i < trip->part->trips; i++) {
-		trip->result.trip = i + 1;
-		ret = go(trip);
-	}
+	for (unsigned int i = 0; !ret && i < trip->part->trips; i++)
+		ret = end_and_restore(trip, i + 1);
+	for (unsigned int i = 0; !ret && i < trip->part->dumps; i++)
+		ret = leave_running(trip, i + 1);
 	return ret ? ret : ask_job(trip, SIGTERM, "finished ok", "the end of the job");
 }
 
@@ -337,14 +417,14 @@ int selftest_trip_run(struct selftest *selftest, const struct selftest_part *par
 	struct trip trip = {
 		.selftest = selftest,
 		.part = part,
-		.result = { .part = part->name, .gpu_id = part->gpu_id },
+		.result = { .part = ENDED, .gpus = part->label },
 	};
 	char name[64];
 	int ret, killed;
 
-	(void)snprintf(name, sizeof(name), "%s-%u-job.log", part->name, part->gpu);
+	(void)snprintf(name, sizeof(name), "gpu-%s-job.log", part->gpus);
 	ret = join(trip.log, selftest->dir, name);
-	ret = ret ? fail_by(&trip, ret, "the log of the job") : go_all(&trip);
+	ret = ret ? fail_by(&trip, ret, "the log of the job") : go(&trip);
 	killed = selftest_run_kill_all();
 	if (killed)
 		(void)fail(&trip, "a process that was killed does not end: the driver hangs", NULL);

@@ -6,11 +6,12 @@
 #include "selftest.h"
 
 struct selftest_part {
-	const char *name; /* of its files, too */
-	uint32_t gpu_id;
-	unsigned int gpu; /* the position among the GPUs */
+	const char *label; /* of the report: "GPU 0x07cd" */
+	const char *gpus;  /* for the job: the positions of its GPUs, or "all" */
 	bool files, packets, kernel;
-	unsigned int trips;
+	/* Dumps that end the job and are restored. Then dumps that leave it running, of which the
+	 * last one is restored. */
+	unsigned int trips, dumps;
 };
 
 /* Adds lines and results to the report. -ECANCELED: the selftest has to end; -EBUSY: a process does

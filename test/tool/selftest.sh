@@ -52,7 +52,12 @@ selftest_results() {
 	try "one GPU" 0 "^All that was tried is right.$"
 	try "two trips" 0 "^ok  GPU 0x07cd: job, trip 2: dumped .* restored in .*; compared 7 bytes$"
 	try "a running kernel" 0 "^GPU 0x07cd: gfx90a, 64.0 GiB, firmware"
+	try "a job that runs on" 0 "^ok  GPU 0x07cd: job left running, trip 1: dumped .*, left running; compared 7 bytes$"
+	try "the last images of a job that ran on" 0 "^ok  GPU 0x07cd: job left running, trip 3: dumped .*, restored in .*; compared 7 bytes$"
+	try "what the plugin says of a dump" 0 "^    dump: 1 processes, 6.0 MiB of contents in 1 s$"
+	try "what the plugin says of a restore" 0 "^    restore: 1 processes, 6.0 MiB of contents in 1 s$"
 	machine=eight try "eight GPUs" 0 "^ok  GPU 0x579d: job, trip 1" -Q
+	machine=eight try "a process on eight GPUs" 0 "^ok  all GPUs: job, trip 1: dumped" -Q
 	machine=eight try "a GPU by its number" 0 "^ok  GPU 0x07cd" -Q -g 0
 	[ "$(grep -c '^ok' "$work/output")" = 1 ]
 	count "one GPU of eight" [ $? = 0 ]
@@ -60,9 +65,10 @@ selftest_results() {
 	try "no such GPU" 2 "selftest: there is no GPU 9$" --gpu 9
 	mistake=start-fails try "a job that does not start" 1 "^FAILED  GPU 0x07cd: job, trip 0: cannot open the GPUs$"
 	mistake=dump-fails try "a dump that fails" 1 "^    (00.1) Error (amdgpu_plugin): kfd 7: cannot save BO 12$"
+	mistake=dump-leaves try "a dump that does not end the job" 1 "trip 1: the job has not ended in 1 s$" --limit 1
 	mistake=restore-fails try "a restore that fails" 1 "trip 1: criu restore has failed$"
 	mistake=restore-leaks try "a descriptor too many" 1 "trip 1: new: descriptor [0-9]*: /dev/null$"
-	mistake=restore-lies try "a restore of nothing" 1 "trip 1: the state of the restored job: No such "
+	mistake=restore-lies try "a restore of nothing" 1 "trip 1: the state of the job: No such "
 	mistake=verify-fails try "wrong contents" 1 "trip 1: buffer 3 differs at 0x10$"
 	mistake=verify-dies try "a job that dies" 1 "trip 1: the job has died$"
 }
@@ -76,7 +82,7 @@ selftest_limits() {
 		start the start of the job
 		dump dump
 		restore restore
-		verify the comparison in the restored job
+		verify the comparison in the job
 	END
 	try "a limit that is none" 2 "selftest: --limit 0 is no number" --limit 0
 	try "a size that is none" 2 "selftest: --size big is no size" --size big
@@ -86,7 +92,7 @@ selftest_limits() {
 
 selftest_reports() {
 	try "JSON" 0 '"right":true' --json
-	json "of the selftest" '.results | length == 2 and all(.[]; .gpu_id == "0x07cd" and .compared == "compared 7 bytes")'
+	json "of the selftest" '.results | length == 6 and all(.[]; .gpus == "GPU 0x07cd" and .compared == "compared 7 bytes")'
 	json "of the selftest, the machine" '.CRIU == "4.3" and .plugin != "" and .failures == []'
 	mistake=verify-fails try "JSON of a failure" 1 '"right":false' --json
 	json "of the selftest, a failure" '.failures[0].failure == "buffer 3 differs at 0x10"'
@@ -99,7 +105,7 @@ selftest_reports() {
 	MISTAKE='' LD_PRELOAD=$PWD/build/sim/libamdgpu_sim.so AMDGPU_SIM_MACHINE=one AMDGPU_SIM_KNOBS=kernel=6.18 PATH=$work/stand-in:$PATH \
 		tool=$work/stand-in/criu-amdgpu expect "selftest, images that stay" 0 "images and logs are in $work/images-dir/criu-amdgpu-selftest-" \
 		selftest -L build -D "$work/images-dir" --keep
-	count "images that stay" test -f "$work"/images-dir/*/job-0-1/task.img
+	count "images that stay" test -f "$work"/images-dir/*/gpu-0-ended-1/task.img
 }
 
 # interrupted STEP HOW: the selftest is at this step when a signal, or the death of one of its two processes, ends it.

@@ -54,7 +54,10 @@ scenario_selftest_quick() {
 scenario_selftest() { # long
 	machine one
 	selftest 0 --size 64M
-	[ "$(grep -c '^ok  GPU' report.txt)" = 2 ] || fail "not two trips"
+	[ "$(grep -c '^ok  GPU 0x.*: job, trip' report.txt)" = 2 ] || fail "not two trips"
+	[ "$(grep -c '^ok  GPU 0x.*: job left running, trip [1-3]: .*, left running; compared' report.txt)" = 3 ] || fail "not three dumps of a job that runs on"
+	has_line report.txt "^ok  GPU 0x.*: job left running, trip 3: .*, restored in .*; compared"
+	has_line report.txt "^    dump: 1 processes on 1 GPUs, .* MiB/s, limited by"
 	selftest_names_machine
 	selftest_lists_the_rest 1
 }
@@ -63,6 +66,7 @@ scenario_selftest_eight() { # long
 	machine eight
 	selftest 0 --quick
 	[ "$(grep -c '^ok  GPU' report.txt)" = 8 ] || fail "not eight GPUs"
+	has_line report.txt "^ok  all GPUs: job, trip 1: "
 	selftest_names_machine
 	selftest_lists_the_rest 8
 }
