@@ -85,6 +85,24 @@ scenario_sharing_vmem() { # on each kernel
 	fi
 }
 
+# VRAM of which ROCr 7.2 would have made IPC handles: GEM handles with holes, and metadata. There, on another machine, where the
+# process cannot make a handle once more, and back again.
+scenario_sharing_ipc() { # on each kernel
+	local rests=1
+
+	needs_dma_bufs
+	machine one
+	start client.log /opt/vm/bin/gpu_ipc "$work/client.log" 12
+	client="client $pid:"
+	wait_line client.log "$client ready"
+	come_back
+	has_line client.log "$client made 12 handles again"
+	! grep -q "more holders" img1/dump.log || fail "$(grep "more holders" img1/dump.log)"
+	then_machine=one-other come_back
+	then_machine=one come_back
+	finish
+}
+
 # Host memory that the importer has by a GEM handle only: there, on another machine and back again. Then a kernel that does
 # not list GEM handles: the dump fails, and the processes run on.
 scenario_sharing_host() {
