@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Asks the file system for the extents of a pages file (FIEMAP), and adds up the shared ones. */
 #include "blocks.h"
 
 #include <fcntl.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Opens the directory that the option names, says in the log why it has no use, and hands the base
+ * to the contents of each process. */
 #include "dump/base_dir.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Shares a chunk by FICLONERANGE. It looks first where the file of the same name has it, or behind
+ * the chunk that was found last. */
 #include "storage/chunks.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Computes the sums, and packs them with the size and the times of the pages file that they are of.
+ */
 #include "storage/sums.h"
 
 #include <endian.h>
