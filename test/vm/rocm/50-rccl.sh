@@ -8,6 +8,9 @@
 # RCCL keeps TCP connections to itself, whose both ends are in the dump.
 network="--tcp-established --network-lock nftables"
 
+# Kernels of a row begin one after the other, so a dump that waits for their end waits for the row.
+keeps_waves() { ! loses_waves || skip "this driver loses waves"; }
+
 # start_rccl TRANSPORT ARG...: what RCCL says of its channels has the transport.
 start_rccl() {
 	keeps_waves
