@@ -27,8 +27,6 @@
 #include "preflight/preflight_process.h"
 #include "survey.h"
 
-#define RELEASE(major, minor, patch) (((major)*1000u + (minor)) * 1000u + (patch))
-
 /* The Linux release whose driver this is, or 0 if the driver is not that of the kernel. Only
  * a warning may depend on it. */
 static unsigned int find_release(void)
@@ -39,64 +37,26 @@ static unsigned int find_release(void)
 	if (uname(&name) < 0 || !access(DRIVER_VERSION, F_OK))
 		return 0;
 	(void)sscanf(name.release, "%u.%u.%u", &major, &minor, &patch);
-	return RELEASE(major, minor, patch);
+	return PREFLIGHT_RELEASE(major, minor, patch);
 }
 
-/* On gfx9 only if the area for waves is no BO, which it always is without SVM. */
-static bool may_lack_area(const struct topology_node *gpu)
+static void warn_of(const struct options *options, enum dump_rule rule, const char *object)
 {
-	return gpu->gfx_target_version >= TOPOLOGY_GFX10 || kfd_has_svm();
-}
-
-static bool has_xccs(const struct topology_node *gpu)
-{
-	return gpu->num_xcc > 1;
-}
-
-static bool is_gfx9(const struct topology_node *gpu)
-{
-	return gpu->gfx_target_version >= TOPOLOGY_GFX9 && gpu->gfx_target_version < TOPOLOGY_GFX10;
-}
-
-/* Rules of compute queues that the dump applies to what the kernel saves, and that kernels break
- * from release @first to the last before @end. */
-static const struct compute_rule {
-	enum dump_rule name;
-	unsigned int first, end;
-	bool (*concerns)(const struct topology_node *gpu);
-	/* Only queues with waves break it, and a dump waits for their end. */
-	bool waits;
-} compute_rules[] = {
-	/* RESTORE needs the area for waves in a BO (kfd_queue_acquire_buffers() in kfd_queue.c,
-	 * called by kfd_criu_restore_queue()). */
-	{ DUMP_QUEUE_REFUSED, RELEASE(6, 12, 111), RELEASE(6, 12, 118), may_lack_area, false },
-	/* RESTORE compares the size of the saved MQDs with that of one XCC, which waves rule out
-	 * (see kfd_queue_repair()). */
-	{ DUMP_QUEUE_XCCS_REFUSED, RELEASE(6, 18, 42), RELEASE(6, 19, 0), has_xccs, true },
-	/* CHECKPOINT saves the first XCC: checkpoint_mqd_v9_4_3() in kfd_mqd_manager_v9.c is newer.
-	 */
-	{ DUMP_QUEUE_XCCS, 1, RELEASE(6, 18, 0), has_xccs, false },
-	/* mqd_manager_init_v9() in kfd_mqd_manager_v9.c of 7.2.12 and 7.3.4 takes the size of the
-	 * control stack of another node. */
-	{ DUMP_QUEUE_STACK, RELEASE(7, 2, 0), RELEASE(7, 4, 0), is_gfx9, true },
-};
-
-static void warn_of(const struct options *options, const struct compute_rule *rule,
-		    const char *object)
-{
-	if (rule->waits && options->drain_s)
+	if (preflight_get_range(rule)->waits && options->drain_s)
 		log_warn("%s: a dump waits until its kernels have ended, up to %" PRIu64
 			 " s (AMDGPU_DRAIN), because this kernel does not restore running waves",
 			 object, options->drain_s);
 	else
-		preflight_warn_of(rule->name, "%s", object);
+		preflight_warn_of(rule, "%s", object);
 }
 
-static bool breaks(const struct topology_node *gpu, const struct compute_rule *rule)
+/* Whether this kernel's compute queues on the GPU break the rule. */
+static bool breaks(const struct topology_node *gpu, enum dump_rule rule)
 {
+	const struct preflight_range *range = preflight_get_range(rule);
 	unsigned int release = find_release();
 
-	return release >= rule->first && release < rule->end && rule->concerns(gpu);
+	return range && release >= range->first && release < range->end && range->concerns(gpu);
 }
 
 static int first_error(int ret, int other)
@@ -127,9 +87,9 @@ static void warn_of_gpu(const struct dump_session *session, const struct topolog
 
 	preflight_warn_of_gpu(session, gpu);
 	(void)snprintf(object, sizeof(object), "GPU 0x%04x: a compute queue", gpu->gpu_id);
-	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++) {
-		if (breaks(gpu, &compute_rules[i]))
-			warn_of(session->options, &compute_rules[i], object);
+	for (enum dump_rule rule = 0; rule < DUMP_RULES; rule++) {
+		if (breaks(gpu, rule))
+			warn_of(session->options, rule, object);
 	}
 }
 
@@ -158,10 +118,10 @@ enum foresee_queue foresee_compute_queue(const struct topology_node *gpu)
 
 	if (gpu->gfx_target_version >= TOPOLOGY_GFX11)
 		return FORESEE_QUEUE_NONE;
-	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++) {
-		if (!breaks(gpu, &compute_rules[i]))
+	for (enum dump_rule rule = 0; rule < DUMP_RULES; rule++) {
+		if (!breaks(gpu, rule))
 			continue;
-		if (!compute_rules[i].waits)
+		if (!preflight_get_range(rule)->waits)
 			return FORESEE_QUEUE_NONE;
 		queue = FORESEE_QUEUE_AT_REST;
 	}
@@ -219,7 +179,7 @@ static int check_process(const struct dumped_process *process, const struct surv
 }
 
 static void warn_of_queue(const struct dumped_process *process, const struct survey *survey,
-			  const struct compute_rule *rule)
+			  enum dump_rule rule)
 {
 	char object[64];
 
@@ -253,8 +213,8 @@ static int check_queues(const struct dumped_process *process, const struct surve
 								   .type = queue->type,
 								   .gpu_id = queue->gpu_id };
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++)
-		warn_of_queue(process, survey, &compute_rules[i]);
+	for (enum dump_rule rule = 0; rule < DUMP_RULES; rule++)
+		warn_of_queue(process, survey, rule);
 	return preflight_check_queues_early(process, queues, count);
 }
 

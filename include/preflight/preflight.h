@@ -12,8 +12,6 @@
 #include "kernel/kfd.h"
 #include "kernel/kfd_queue.h"
 
-struct proc_mapping;
-
 enum preflight_group {
 	PREFLIGHT_DUMP,
 	PREFLIGHT_PROCESS,
@@ -31,6 +29,21 @@ struct preflight_text {
 	 * image. */
 	bool can_be_forced;
 };
+
+/* The Linux releases in which compute queues of some GPUs break a rule. The dump applies the rule
+ * to what the kernel saves; only warnings before a dump depend on this. */
+struct preflight_range {
+	/* The first release, and the one behind the last. */
+	unsigned int first, end;
+	bool (*concerns)(const struct topology_node *gpu);
+	/* Only queues with waves break the rule, and a dump waits for their end. */
+	bool waits;
+};
+
+#define PREFLIGHT_RELEASE(major, minor, patch) (((major)*1000u + (minor)) * 1000u + (patch))
+
+/* NULL if no releases are known in which queues break @rule. */
+const struct preflight_range *preflight_get_range(enum dump_rule rule);
 
 /* The text of rule @index in the order of docs/refusals.md; NULL behind the last. */
 const struct preflight_text *preflight_get_text(size_t index);
@@ -67,8 +80,5 @@ struct kfd_queue preflight_queue(const struct dumped_process *process, const str
 				 const struct kfd_priv_queue *saved);
 /* Rules of BOs, queues and events. All BOs have their GPUs in the topology. */
 int preflight_check_state(const struct dumped_process *process);
-/* Rules of one mapping of the process. */
-int preflight_check_mapping(const struct dumped_process *process,
-			    const struct proc_mapping *mapping);
 
 #endif

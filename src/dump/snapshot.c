@@ -210,7 +210,7 @@ static int check_mappings(struct dumped_process *process)
 	for (size_t i = 0; !ret && i < process->num_mappings; i++) {
 		if (shared_bos_maps_other(process, &process->mappings[i]))
 			continue;
-		ret = preflight_check_mapping(process, &process->mappings[i]);
+		ret = preflight_process_check_mapping(process, &process->mappings[i]);
 		if (!ret)
 			ret = shared_bos_check_mapping(process, &process->mappings[i]);
 	}

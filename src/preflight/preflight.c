@@ -99,6 +99,23 @@ static bool is_out_of_reach(const struct bo *bo)
 	       preflight_lacks_copy_packets(bo->gpu);
 }
 
+/* On gfx9 only if the area for waves is no BO, which it always is without SVM. */
+static bool may_lack_area(const struct topology_node *gpu)
+{
+	return gpu->gfx_target_version >= TOPOLOGY_GFX10 || kfd_has_svm();
+}
+
+static bool has_xccs(const struct topology_node *gpu)
+{
+	return gpu->num_xcc > 1;
+}
+
+static bool is_gfx9(const struct topology_node *gpu)
+{
+	return gpu->gfx_target_version >= TOPOLOGY_GFX9 && gpu->gfx_target_version < TOPOLOGY_GFX10;
+}
+
+#define RELEASE PREFLIGHT_RELEASE
 #define RULE(name, group, what, remedy, can_be_forced, ...) \
 	[name] = { .text = { group, what, remedy, can_be_forced }, ##__VA_ARGS__ }
 
@@ -115,6 +132,8 @@ static const struct rule {
 	bool (*bo_breaks)(const struct bo *bo);
 	/* It looks at the GPU only, and at the kind of the BO or the type of the queue. */
 	bool needs_no_record;
+	/* See preflight_get_range(). */
+	struct preflight_range range;
 } rules[] = {
 	RULE(DUMP_IS_PRE_DUMP, PREFLIGHT_DUMP,
 	     "the kernel does not track what a GPU writes, so memory cannot be saved in advance",
@@ -179,14 +198,20 @@ static const struct rule {
 	RULE(DUMP_QUEUE_XCCS, PREFLIGHT_QUEUE,
 	     "runs on several XCCs, and this kernel has not saved all of them: the queue would hang after a restore",
 	     "use a kernel that saves and restores all XCCs (Linux 6.18; 7.2 and 7.3 without running waves), or with this kernel a partition mode with one XCC for each GPU (CPX)",
-	     true, .queue_breaks = kfd_queue_lacks_xccs, .shows_early = true),
+	     true, .queue_breaks = kfd_queue_lacks_xccs, .shows_early = true,
+	     /* CHECKPOINT saves the first XCC: checkpoint_mqd_v9_4_3() in kfd_mqd_manager_v9.c is
+	      * newer. */
+	     .range = { 1, RELEASE(6, 18, 0), has_xccs, .waits = false }),
 	RULE(DUMP_QUEUE_WITHOUT_AREA, PREFLIGHT_QUEUE,
 	     "has no area for its waves, so running waves would be lost",
 	     "load amdgpu with cwsr_enable=1", true, .queue_breaks = lacks_save_area),
 	RULE(DUMP_QUEUE_STACK, PREFLIGHT_QUEUE,
 	     "has running waves, and was saved without its control stack, so they would be lost (Linux 7.2 and 7.3, AMD's out-of-tree driver 7.1, compute queues on gfx9)",
 	     "dump when its kernels end sooner than the option drain (AMDGPU_DRAIN) waits, or use another kernel (Linux 6.12; on several XCCs Linux 6.18 before 6.18.42)",
-	     true, .queue_breaks = kfd_queue_loses_waves, .shows_early = true),
+	     true, .queue_breaks = kfd_queue_loses_waves, .shows_early = true,
+	     /* mqd_manager_init_v9() in kfd_mqd_manager_v9.c of 7.2.12 and 7.3.4 takes the size of
+	      * the control stack of another node. */
+	     .range = { RELEASE(7, 2, 0), RELEASE(7, 4, 0), is_gfx9, .waits = true }),
 	RULE(DUMP_QUEUE_PARTITION, PREFLIGHT_QUEUE,
 	     "is on a partition of a GPU (mode DPX, QPX or CPX), and the kernel may write over its own memory when it rebuilds the queue (Linux 6.18 to 7.2, AMD's out-of-tree drivers before 7.1)",
 	     "use mode SPX, or Linux 6.12 and mode CPX; a kernel with the change \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3, AMD's out-of-tree driver 7.1) is safe, but the plugin cannot ask for it",
@@ -199,11 +224,17 @@ static const struct rule {
 	RULE(DUMP_QUEUE_REFUSED, PREFLIGHT_QUEUE,
 	     "cannot be rebuilt by this kernel, so the job would be lost (Linux 6.12.111 to 6.12.117, on gfx10, or if the area for waves is in an SVM range)",
 	     "use another kernel, or start the job with HSA_USE_SVM=0 (likely to help on gfx9)",
-	     true),
+	     true,
+	     /* RESTORE needs the area for waves in a BO (kfd_queue_acquire_buffers() in
+	      * kfd_queue.c, called by kfd_criu_restore_queue()). */
+	     .range = { RELEASE(6, 12, 111), RELEASE(6, 12, 118), may_lack_area, .waits = false }),
 	RULE(DUMP_QUEUE_XCCS_REFUSED, PREFLIGHT_QUEUE,
 	     "cannot be rebuilt by this kernel on a GPU with several XCCs, so the job would be lost (Linux 6.18 from 6.18.42 on, queues with running waves)",
 	     "dump when its kernels end sooner than the option drain (AMDGPU_DRAIN) waits, or use a kernel that restores the waves of all XCCs (Linux 6.18 before 6.18.42), or Linux 6.12 in mode CPX",
-	     true),
+	     true,
+	     /* RESTORE compares the size of the saved MQDs with that of one XCC, which waves rule
+	      * out (see kfd_queue_repair()). */
+	     .range = { RELEASE(6, 18, 42), RELEASE(6, 19, 0), has_xccs, .waits = true }),
 
 	RULE(DUMP_BO_KIND, PREFLIGHT_BO, "has an unknown kind", "a newer plugin may know it", false,
 	     .bo_breaks = has_unknown_kind),
@@ -259,6 +290,11 @@ _Static_assert(ARRAY_SIZE(rules) == DUMP_RULES, "each rule has a row");
 const struct preflight_text *preflight_get_text(size_t index)
 {
 	return index < ARRAY_SIZE(rules) ? &rules[index].text : NULL;
+}
+
+const struct preflight_range *preflight_get_range(enum dump_rule rule)
+{
+	return rules[rule].range.concerns ? &rules[rule].range : NULL;
 }
 
 bool preflight_shows_early(size_t index)
@@ -541,50 +577,4 @@ int preflight_check_state(const struct dumped_process *process)
 	if (!ret)
 		ret = check_queues(process);
 	return ret < 0 ? ret : check_events(process);
-}
-
-/* A restore finds the BO of a mapping by its address first, because programs map BOs where the GPU
- * has them. So a mapping at another address must not be where another GPU has a BO that fits. On
- * one PCI device such a BO is the mapped object itself, of which the process has several BOs. */
-static bool is_ambiguous(const struct dumped_process *process, const struct proc_mapping *mapping,
-			 const struct bo_index_entry *mapped)
-{
-	size_t count;
-	const struct bo_index_entry *const *there =
-		bo_index_find_address(process->bo_index, mapping->start, &count);
-
-	for (size_t i = 0; mapped->addr != mapping->start && i < count; i++) {
-		if (mapping->offset - there[i]->offset < there[i]->size &&
-		    there[i]->device != mapped->device)
-			return true;
-	}
-	return false;
-}
-
-int preflight_check_mapping(const struct dumped_process *process,
-			    const struct proc_mapping *mapping)
-{
-	const struct topology_node *gpu =
-		render_node_find_gpu(&process->session->topology, mapping->device);
-	const struct bo_index_entry *bo;
-	enum dump_rule broken;
-	char name[32] = "";
-
-	if (!gpu)
-		return 0;
-	bo = bo_index_find_offset(process->bo_index, topology_pci_device(gpu), mapping->offset);
-	if (!bo)
-		broken = DUMP_MAPPING_WITHOUT_BO;
-	else if (mapping->offset != bo->offset)
-		broken = DUMP_MAPPING_INSIDE_BO;
-	else if (is_ambiguous(process, mapping, bo))
-		broken = DUMP_MAPPING_AMBIGUOUS;
-	else
-		return 0;
-	if (bo)
-		(void)snprintf(name, sizeof(name), ", BO 0x%" PRIx64 ",",
-			       process->state.bos[bo->index].addr);
-	return preflight_refuse(
-		process->session, broken, "%s: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u%s",
-		process->name, mapping->start, mapping->end, gpu->drm_render_minor, name);
 }

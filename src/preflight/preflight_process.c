@@ -3,13 +3,17 @@
 #include "preflight/preflight_process.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "kernel/kfd.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
 #include "preflight/bo_index.h"
 #include "preflight/kfd_process.h"
 #include "preflight/preflight.h"
@@ -208,4 +212,50 @@ int preflight_process_check_early(const struct dumped_process *process)
 		ret = ret ? ret : broken;
 	}
 	return ret;
+}
+
+/* A restore finds the BO of a mapping by its address first, because programs map BOs where the GPU
+ * has them. So a mapping at another address must not be where another GPU has a BO that fits. On
+ * one PCI device such a BO is the mapped object itself, of which the process has several BOs. */
+static bool is_ambiguous(const struct dumped_process *process, const struct proc_mapping *mapping,
+			 const struct bo_index_entry *mapped)
+{
+	size_t count;
+	const struct bo_index_entry *const *there =
+		bo_index_find_address(process->bo_index, mapping->start, &count);
+
+	for (size_t i = 0; mapped->addr != mapping->start && i < count; i++) {
+		if (mapping->offset - there[i]->offset < there[i]->size &&
+		    there[i]->device != mapped->device)
+			return true;
+	}
+	return false;
+}
+
+int preflight_process_check_mapping(const struct dumped_process *process,
+				    const struct proc_mapping *mapping)
+{
+	const struct topology_node *gpu =
+		render_node_find_gpu(&process->session->topology, mapping->device);
+	const struct bo_index_entry *bo;
+	enum dump_rule broken;
+	char name[32] = "";
+
+	if (!gpu)
+		return 0;
+	bo = bo_index_find_offset(process->bo_index, topology_pci_device(gpu), mapping->offset);
+	if (!bo)
+		broken = DUMP_MAPPING_WITHOUT_BO;
+	else if (mapping->offset != bo->offset)
+		broken = DUMP_MAPPING_INSIDE_BO;
+	else if (is_ambiguous(process, mapping, bo))
+		broken = DUMP_MAPPING_AMBIGUOUS;
+	else
+		return 0;
+	if (bo)
+		(void)snprintf(name, sizeof(name), ", BO 0x%" PRIx64 ",",
+			       process->state.bos[bo->index].addr);
+	return preflight_refuse(
+		process->session, broken, "%s: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u%s",
+		process->name, mapping->start, mapping->end, gpu->drm_render_minor, name);
 }

@@ -9,6 +9,8 @@
 
 #include "dump/dump.h"
 
+struct proc_mapping;
+
 /* Whether this kernel cannot rebuild processes without BOs: -EINVAL; -EFAULT: it can; other errors:
  * the plugin cannot ask. */
 int preflight_process_ask_without_bos(void);
@@ -27,5 +29,8 @@ int preflight_process_check_precision(const struct dumped_process *process);
 /* For a process that runs on, of which /proc and sysfs have given the GPUs and the number of BOs,
  * or 0 if it is not known: the rules of a process that show early. Each broken rule has a line. */
 int preflight_process_check_early(const struct dumped_process *process);
+/* The rules of one mapping of the process. */
+int preflight_process_check_mapping(const struct dumped_process *process,
+				    const struct proc_mapping *mapping);
 
 #endif
