@@ -91,7 +91,7 @@ broken() {
 }
 
 # Each plugin breaks one promise of a restore.
-scenario_selftest_broken() {
+scenario_selftest_broken() { # long
 	machine one
 	broken contents "$limit" ".*differs"
 	broken offset "$limit" ".*\(differs\|expected\)"
