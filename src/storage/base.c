@@ -39,6 +39,8 @@ struct base {
 	struct base_file *files;
 	size_t num_files;
 	size_t flaws[BASE_FLAWS];
+	/* Chunks with a sum, of all files. */
+	size_t num_sums;
 	/* A power of two, at least twice the number of chunks, so that a lookup ends soon. */
 	struct slot *slots;
 	size_t num_slots;
@@ -71,8 +73,10 @@ static void add_sums(struct base *base, uint32_t file)
 	const struct sums *sums = &base->files[file].sums;
 
 	for (uint32_t i = 0; i < sums->count; i++) {
-		if (!is_empty(&sums->list[i]))
-			*find_slot(base, &sums->list[i]) = (struct slot){ file, i };
+		if (is_empty(&sums->list[i]))
+			continue;
+		*find_slot(base, &sums->list[i]) = (struct slot){ file, i };
+		base->num_sums++;
 	}
 }
 
@@ -209,7 +213,6 @@ int base_open(int directory, struct base **ret_base)
 
 	if (!ret && directory >= 0)
 		ret = add_files(base, directory);
-
 	if (!ret)
 		ret = make_table(base);
 	if (ret < 0) {
@@ -233,13 +236,7 @@ void base_free(struct base *base)
 
 uint64_t base_size(const struct base *base)
 {
-	uint64_t chunks = 0;
-
-	for (size_t i = 0; i < base->num_files; i++) {
-		for (size_t chunk = 0; chunk < base->files[i].sums.count; chunk++)
-			chunks += !is_empty(&base->files[i].sums.list[chunk]);
-	}
-	return chunks * SUMS_CHUNK;
+	return (uint64_t)base->num_sums * SUMS_CHUNK;
 }
 
 size_t base_count_flaws(const struct base *base, enum base_flaw flaw)
