@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -26,6 +27,14 @@ void cleanup_closedir(DIR **stream);
 #define _cleanup_closedir_ _cleanup_(cleanup_closedir)
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Advice to madvise() of Linux 5.14 and 6.1; not in the headers of older systems. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 /* The next entry of a directory. NULL: the end, or an error if *@ret_error is not 0 but -errno. */
 struct dirent *next_entry(DIR *stream, int *ret_error);

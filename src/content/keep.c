@@ -27,11 +27,6 @@
 
 #define THREADS_MAX 12u
 
-/* Linux 5.14. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 struct keep_gpu {
 	uint32_t minor;
 	struct sdma *gpu;

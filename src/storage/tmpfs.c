@@ -39,14 +39,6 @@
 #define LATER_COST    2u
 #define AVERAGE_PAGES 32u
 
-/* Linux 5.14 and 6.1; not in the headers of older systems. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
 bool tmpfs_has_file(int fd)
 {
 	struct statfs stat;

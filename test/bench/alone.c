@@ -20,14 +20,6 @@
 #define JOBS_MAX       64
 #define THREADS_MAX    16
 
-/* Linux 5.14 and 6.1; not in the headers of older systems. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
 struct task_of_job {
 	pthread_t thread;
 	struct content_job *job;

@@ -7,12 +7,10 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "amdgpu_plugin_util.h"
 #include "content/sdma.h"
 
 #define PAGE 4096u
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 int __real_amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *memory, uint64_t size,
 					  amdgpu_bo_handle *ret_bo);
