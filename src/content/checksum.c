@@ -7,15 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* XXH3 with the widest vectors that the processor has. */
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>
-#else
-#include <xxhash.h>
-#endif
-
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
+#include "storage/xxh3.h"
 
 #define PAGE CONTENT_ALIGNMENT
 

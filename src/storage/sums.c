@@ -9,12 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* XXH3 with the widest vectors that the processor has. */
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>
-#else
-#include <xxhash.h>
-#endif
+#include "storage/xxh3.h"
 
 #define MAGIC   0x736d757375706761ULL /* "agpusums" */
 #define VERSION 1
