@@ -75,6 +75,22 @@ int raw_gem_offset(int render, uint32_t handle, uint64_t *ret_offset)
 	return 0;
 }
 
+int raw_gem_take_hole(int render, struct raw_gem_holes *holes)
+{
+	if (holes->count == RAW_GEM_HOLES)
+		return -ENOSPC;
+	return raw_gem_create(render, AMDGPU_GEM_DOMAIN_GTT, 4096, &holes->handles[holes->count++]);
+}
+
+int raw_gem_free_holes(int render, struct raw_gem_holes *holes)
+{
+	int ret = 0;
+
+	while (ret == 0 && holes->count)
+		ret = raw_gem_close(render, holes->handles[--holes->count]);
+	return ret;
+}
+
 int raw_gem_mark(int render, uint32_t handle, uint32_t mark)
 {
 	struct drm_amdgpu_gem_metadata args = {

@@ -11,6 +11,16 @@ int raw_gem_create(int render, uint32_t domain, uint64_t size, uint32_t *ret_han
 int raw_gem_import(int render, int dmabuf, uint32_t *ret_handle);
 int raw_gem_close(int render, uint32_t handle);
 
+/* Objects whose handles are closed after a program has made its own, so that the numbers of its
+ * handles have holes. All zero at first. */
+#define RAW_GEM_HOLES 256
+struct raw_gem_holes {
+	uint32_t handles[RAW_GEM_HOLES];
+	unsigned int count;
+};
+int raw_gem_take_hole(int render, struct raw_gem_holes *holes);
+int raw_gem_free_holes(int render, struct raw_gem_holes *holes);
+
 /* Maps @size bytes at @offset of the object at the GPU's @address, for all access. */
 int raw_gem_map(int render, uint32_t handle, uint64_t address, uint64_t offset, uint64_t size);
 /* @size: that of a mapping from the start of the object. */

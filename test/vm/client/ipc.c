@@ -14,8 +14,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <amdgpu_drm.h>
-
 #include "raw_gem.h"
 #include "raw_kfd.h"
 #include "serve.h"
@@ -71,20 +69,16 @@ static int make(struct ipc *ipc, unsigned int number)
 
 static int make_all(struct ipc *ipc)
 {
-	uint32_t holes[BUFFERS_MAX];
-	unsigned int num_holes = 0;
+	struct raw_gem_holes holes = { 0 };
 	int render = ipc->process.render[0], ret = 0;
 
 	for (unsigned int i = 0; ret == 0 && i < ipc->count; i++) {
 		if (i % 2 == 0)
-			ret = raw_gem_create(render, AMDGPU_GEM_DOMAIN_GTT, 4096,
-					     &holes[num_holes++]);
+			ret = raw_gem_take_hole(render, &holes);
 		if (ret == 0)
 			ret = make(ipc, i);
 	}
-	while (ret == 0 && num_holes)
-		ret = raw_gem_close(render, holes[--num_holes]);
-	return ret;
+	return ret ? ret : raw_gem_free_holes(render, &holes);
 }
 
 static bool set_up(void *arg)

@@ -137,22 +137,18 @@ static int read_at(struct vmem *vmem, unsigned int number, const char *address, 
 /* A hole for every fourth number. */
 static int make_all(struct vmem *vmem)
 {
-	uint32_t holes[HANDLES_MAX / 4 + 1];
-	unsigned int num_holes = 0;
+	struct raw_gem_holes holes = { 0 };
 	int render = vmem->process.render[0], ret = 0;
 
 	for (unsigned int i = 0; ret == 0 && i < vmem->count; i++) {
 		if (i % 4 == 0)
-			ret = raw_gem_create(render, AMDGPU_GEM_DOMAIN_GTT, 4096,
-					     &holes[num_holes++]);
+			ret = raw_gem_take_hole(render, &holes);
 		if (ret == 0)
 			ret = make(vmem, &vmem->buffers[i]);
 		if (ret == 0)
 			ret = write_at(vmem, i, vmem->buffers[i].bo.address);
 	}
-	while (ret == 0 && num_holes)
-		ret = raw_gem_close(render, holes[--num_holes]);
-	return ret;
+	return ret ? ret : raw_gem_free_holes(render, &holes);
 }
 
 /* Of the first buffer: another GPU address, and the CPU's view at the first one. */
