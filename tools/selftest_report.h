@@ -20,7 +20,7 @@ struct selftest_trip_result {
 	double restore_s; /* negative: the job was left running */
 	uint64_t image_bytes;
 	/* The plugin's last lines of dump and restore: speeds, what limits them, and how long the
-	 * queues stood still. "": there is none. */
+	 * queues stood still. Empty if the log has no such line. */
 	char dump_said[SELFTEST_SAID], restore_said[SELFTEST_SAID];
 };
 

@@ -41,8 +41,8 @@ static bool is_image_dir(int fd)
 	       one.st_ino == other.st_ino;
 }
 
-/* -1: there is none of use. The path is relative to the image directory, as CRIU's
- * --prev-images-dir is. */
+/* The path is relative to the image directory, as CRIU's --prev-images-dir is. Return: the
+ * descriptor, or -1 after a warning if the directory cannot be a base. */
 static int open_directory(const char *path)
 {
 	_cleanup_close_ int fd = fd_open_at(host_image_dir(), path, O_RDONLY | O_DIRECTORY);

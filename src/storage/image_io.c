@@ -190,8 +190,9 @@ struct run {
 	struct base_place place;
 };
 
-/* The way of the block of HOLE_SIZE bytes at @from, or of its part before @size. After a shared run
- * in the base, its place is that of the last chunk there; fd -1: there is none. */
+/* Decides how the block of HOLE_SIZE bytes at @from, or its part before @size, goes to the file.
+ * @run.place: the last chunk of the shared run before it, or fd -1 if the run before it was not
+ * shared. */
 static struct run look(const struct image_io *io, const char *memory, uint64_t offset,
 		       struct run run)
 {

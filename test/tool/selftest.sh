@@ -84,8 +84,8 @@ selftest_limits() {
 		restore restore
 		verify the comparison in the job
 	END
-	try "a limit that is none" 2 "selftest: --limit 0 is no number" --limit 0
-	try "a size that is none" 2 "selftest: --size big is no size" --size big
+	try "a limit of no time" 2 "selftest: --limit 0 is no number" --limit 0
+	try "a word instead of a size" 2 "selftest: --size big is no size" --size big
 	try "no room" 2 "images: $work/images-dir has room for .*, and the contents need about" --size 1000000G
 	expect "selftest, another argument" 2 "selftest takes no argument" selftest 1
 }
