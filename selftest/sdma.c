@@ -156,9 +156,9 @@ struct sdma_mark sdma_submit(struct sdma_queue *queue)
 
 	sdma_fence(queue, queue->fence.address, mark.sequence);
 	mark.write_bytes = queue->write_bytes;
-	/* Packets before the pointer, the pointer before the doorbell. */
-	__atomic_store_n(queue->at.write, queue->write_bytes, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* Packets before the pointer, the pointer before the doorbell (GCC's thread sanitizer knows
+	 * no fence). */
+	__atomic_store_n(queue->at.write, queue->write_bytes, __ATOMIC_SEQ_CST);
 	__atomic_store_n(queue->at.doorbell, queue->write_bytes, __ATOMIC_RELEASE);
 	return mark;
 }
