@@ -167,8 +167,13 @@ try_dump() {
 		-o "${dump_log:-dump.log}" -v4 "$@"
 }
 
+# A connection that has ended keeps its port for a minute (TIME-WAIT), and a listening socket that has the same port cannot be
+# restored meanwhile.
+no_port_waits() { ! awk '$4 == "06"' /proc/net/tcp | grep -q .; }
+
 # restore DIR [ARG...]: the restore must succeed. The task then runs without CRIU.
 restore() {
+	[[ " $* " != *" --tcp-established "* ]] || until_true no_port_waits || fail "ports are still in use: $(cat /proc/net/tcp)"
 	try_restore "$@" || fail "restore failed ($?): $(errors "$1/restore.log")"
 }
 
