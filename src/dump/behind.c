@@ -3,11 +3,13 @@
  * diagram shows. behind_gpus.c divides the memory among GPUs, and keep.c holds the contents. */
 #include "dump/behind.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -25,6 +27,10 @@
 #include "kernel/cgroup_room.h"
 #include "kernel/free_memory.h"
 #include "kernel/kfd.h"
+
+/* How long a dump waits for another one that takes memory. */
+#define LOCK_STEP_MS 10
+#define LOCK_STEPS   (60 * 1000 / LOCK_STEP_MS)
 
 /* How much the option asks for. *@ret_floor: how much of the system's memory stays free. */
 static int choose_size(uint64_t option, uint64_t *ret_bytes, uint64_t *ret_floor)
@@ -100,6 +106,20 @@ static int take_memory(struct dump_session *session, pid_t top)
 	return ret < 0 || !count ? ret : take_shares(session, shares, count, floor);
 }
 
+/* Every user may lock this directory, and need not let go of it. */
+static void wait_for_lock(int fd)
+{
+	const struct timespec step = { .tv_nsec = LOCK_STEP_MS * 1000000L };
+
+	for (unsigned int i = 0; i < LOCK_STEPS; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+			return;
+		(void)nanosleep(&step, NULL);
+	}
+	log_warn(
+		"option dump-memory: does not wait any longer for a process that has locked " TOPOLOGY_SYSFS);
+}
+
 /* Two dumps must not both count on the same free memory. Without the lock, each part of the memory
  * still is taken only if the system has it. */
 static int take_in_turn(struct dump_session *session, pid_t top)
@@ -107,7 +127,7 @@ static int take_in_turn(struct dump_session *session, pid_t top)
 	_cleanup_close_ int lock = open(TOPOLOGY_SYSFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (lock >= 0)
-		(void)flock(lock, LOCK_EX);
+		wait_for_lock(lock);
 	return take_memory(session, top);
 }
 

@@ -38,7 +38,7 @@ $(BUILD)/unit/test_image_pages: LIBS += -Wl,--wrap=fstatvfs
 $(BUILD)/unit/test_staging: LIBS += -Wl,--wrap=free_memory_find
 
 # CRIU lets the plugin work on after the dump.
-$(BUILD)/unit/test_behind: LIBS += -Wl,--wrap=after_is_possible -Wl,--wrap=keep_new
+$(BUILD)/unit/test_behind: LIBS += -Wl,--wrap=after_is_possible -Wl,--wrap=keep_new -Wl,--wrap=nanosleep
 
 # The plugin finds CRIU's options by their name.
 $(BUILD)/unit/test_dump_guard: LIBS += -Wl,--export-dynamic-symbol=opts

@@ -34,6 +34,16 @@ bool __wrap_after_is_possible(void)
 	return true;
 }
 
+/* Whether the steps of a wait take no time. */
+static bool is_hurried;
+
+int __real_nanosleep(const struct timespec *step, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *step, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *step, struct timespec *left)
+{
+	return is_hurried ? 0 : __real_nanosleep(step, left);
+}
+
 /* As for a GPU that registers nothing. */
 int __wrap_keep_new(const struct keep_share *shares, size_t count, uint64_t floor,
 		    struct keep **ret_keep);
@@ -120,8 +130,8 @@ TEST(a_timer_of_criu_goes_on_afterwards)
 	assert_in_range(alarm(0), 990, 1000);
 }
 
-/* Has the lock of another dump for a moment. */
-static pid_t start_other_dump(void)
+/* Has the lock of another dump for a time. */
+static pid_t start_other_dump(useconds_t microseconds)
 {
 	int ready[2];
 	pid_t pid;
@@ -134,7 +144,7 @@ static pid_t start_other_dump(void)
 
 		if (fd < 0 || flock(fd, LOCK_EX) < 0 || write(ready[1], "r", 1) != 1)
 			_exit(1);
-		(void)usleep(300000);
+		(void)usleep(microseconds);
 		_exit(0);
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
@@ -147,7 +157,7 @@ TEST(two_dumps_take_memory_one_after_the_other)
 {
 	struct options options;
 	struct dump_session session = make_session(&options);
-	pid_t other = start_other_dump();
+	pid_t other = start_other_dump(300000);
 	double begin = now_seconds();
 	int status;
 
@@ -156,4 +166,19 @@ TEST(two_dumps_take_memory_one_after_the_other)
 	assert_true(now_seconds() - begin > 0.2);
 	assert_int_equal(waitpid(other, &status, 0), other);
 	assert_int_equal(status, 0);
+}
+
+TEST(a_lock_that_stays_is_no_obstacle)
+{
+	struct options options;
+	struct dump_session session = make_session(&options);
+	pid_t other = start_other_dump(1000000000);
+
+	is_hurried = true;
+	behind_prepare(&session, tracee);
+	is_hurried = false;
+	assert_int_equal(kill(other, SIGKILL), 0);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	assert_int_equal(keeps.taken, 1);
+	assert_logged("Warn  (amdgpu_plugin): ", "does not wait any longer", "topology");
 }
