@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine.h"
 #include "job.h"
 #include "serve.h"
 
@@ -59,7 +60,12 @@ static bool set_up(void *arg)
 {
 	struct job *job = arg;
 
-	return !job_open(job) && !job_fill(job) && !job_run(job, NULL);
+	if (job_open(job) || job_fill(job))
+		return false;
+	if (job->gpus.count == 1 &&
+	    engine_measure(job->report, &job->gpus.list[0], &job->transfer[0]))
+		return false;
+	return !job_run(job, NULL);
 }
 
 /* job_run() has begun already. */

@@ -22,6 +22,7 @@
 #include "kernel/gpu_use.h"
 #include "selftest_dir.h"
 #include "selftest_run.h"
+#include "selftest_storage.h"
 #include "selftest_trip.h"
 #include "text.h"
 
@@ -34,9 +35,14 @@
 
 #define JOB_FILE    "selftest-job"
 #define DEFAULT_DIR "/var/tmp"
-/* Of the small buffers of a job, and of its memory that is not the GPU's. */
+#define LOCKED_FILE "generation_id"
+/* Of the small buffers of a job, and of its memory that is not the GPU's; and of the areas in which
+ * the driver saves the waves of two compute queues, for each SIMD. */
 #define SMALL_BYTES (64ull << 20)
+#define SIMD_BYTES  (320ull << 10)
 #define MOST_BYTES  (4ull << 30)
+/* Of a file that shows the speed of storage: ^C waits for it. */
+#define STORAGE_BYTES (256ull << 20)
 /* A step takes at most so long, and longer for many bytes. */
 #define LIMIT_S          300.0
 #define BYTES_PER_SECOND 50e6
@@ -154,13 +160,14 @@ static int check_all(struct selftest *selftest)
 	return check_choice(selftest);
 }
 
-/* One selftest at a time: the lock ends with the processes that have it. */
+/* One selftest at a time: the lock ends with the processes that have it. Dumps lock the
+ * directory. */
 static int lock_machine(int *ret_fd)
 {
-	_cleanup_close_ int fd = fd_open(TOPOLOGY_SYSFS, O_RDONLY | O_DIRECTORY);
+	_cleanup_close_ int fd = fd_open(TOPOLOGY_SYSFS "/" LOCKED_FILE, O_RDONLY);
 
 	if (fd < 0)
-		return trouble("cannot lock " TOPOLOGY_SYSFS ": %s", strerror(-fd));
+		return trouble("cannot lock " TOPOLOGY_SYSFS "/" LOCKED_FILE ": %s", strerror(-fd));
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return trouble("another selftest runs%s", "");
 	*ret_fd = take_fd(&fd);
@@ -230,6 +237,20 @@ static int find_job(struct selftest *selftest)
 		       : TOOL_YES;
 }
 
+/* The images of a job on one GPU. */
+static uint64_t bytes_of_job(const struct selftest *selftest)
+{
+	uint64_t most = 0;
+
+	FOR_EACH_GPU(selftest, gpu, index)
+	{
+		uint64_t bytes = gpu->simd_count * SIMD_BYTES;
+
+		most = bytes > most ? bytes : most;
+	}
+	return selftest->bytes + SMALL_BYTES + most;
+}
+
 static int check_directory(struct selftest *selftest, const struct tool_request *request)
 {
 	struct check *check = &selftest->check;
@@ -238,7 +259,7 @@ static int check_directory(struct selftest *selftest, const struct tool_request 
 	if (ret < 0)
 		return TOOL_TROUBLE;
 	/* One dump at a time, the largest of a job on all GPUs. With --keep there is less room. */
-	check->largest = selftest->bytes + SMALL_BYTES;
+	check->largest = bytes_of_job(selftest);
 	check->contents =
 		check->largest * (request->gpu ? 1 : topology_count_gpus(&check->topology));
 	check_room(check);
@@ -281,6 +302,23 @@ static void say_machine(struct selftest *selftest)
 	selftest_report_say(&selftest->report, "plugin", "%s", PLUGIN_VERSION);
 	selftest_report_say(&selftest->report, NULL, "limit of each step: %.0f s",
 			    selftest->limit_s);
+}
+
+static void say_storage(struct selftest *selftest)
+{
+	uint64_t largest = selftest->check.largest;
+	struct selftest_storage storage;
+	int ret = selftest_storage_measure(
+		selftest->dir, largest < STORAGE_BYTES ? largest : STORAGE_BYTES, &storage);
+
+	if (ret)
+		selftest_report_say(&selftest->report, "storage alone", "not measured: %s",
+				    strerror(-ret));
+	else
+		selftest_report_say(
+			&selftest->report, "storage alone",
+			"one thread writes %.0f MiB/s to the page cache and %.0f MiB/s to the end, and reads %.0f MiB/s",
+			storage.write_mib_s, storage.flush_mib_s, storage.read_mib_s);
 }
 
 static void say_gpu(struct selftest *selftest, const struct topology_node *gpu)
@@ -337,6 +375,29 @@ static bool choose_part(struct selftest *selftest, const struct topology_node *g
 	return true;
 }
 
+/* A GPU for which the mapper must find no difference. */
+static bool is_like(const struct topology_node *gpu, const struct topology_node *other)
+{
+	return other->gpu_id && other != gpu && other->device_id == gpu->device_id &&
+	       other->gfx_target_version == gpu->gfx_target_version &&
+	       other->vram_size == gpu->vram_size && other->fw_version == gpu->fw_version &&
+	       other->sdma_fw_version == gpu->sdma_fw_version && other->num_xcc == gpu->num_xcc &&
+	       topology_partition(other) == topology_partition(gpu);
+}
+
+/* Only a user who names no GPU lets the selftest have all of them. */
+static void choose_move(const struct selftest *selftest, const struct topology_node *gpu,
+			struct selftest_part *part)
+{
+	const struct topology *topology = &selftest->check.topology;
+
+	for (size_t i = 0; !selftest->request->gpu && part->dumps && i < topology->num_nodes; i++) {
+		if (is_like(gpu, &topology->nodes[i]))
+			(void)snprintf(part->move, sizeof(part->move), "0x%04x=0x%04x", gpu->gpu_id,
+				       topology->nodes[i].gpu_id);
+	}
+}
+
 static int try_gpu(struct selftest *selftest, const struct topology_node *gpu, unsigned int index,
 		   struct selftest_part *all)
 {
@@ -352,6 +413,7 @@ static int try_gpu(struct selftest *selftest, const struct topology_node *gpu, u
 		all->gpus = NULL;
 		return 0;
 	}
+	choose_move(selftest, gpu, &part);
 	/* One process on all of them has what each of them restores. */
 	all->files = part.files;
 	all->packets &= part.packets;
@@ -387,6 +449,7 @@ static int work(void *argument)
 	const struct selftest_report *report = &selftest->report;
 
 	say_machine(selftest);
+	say_storage(selftest);
 	if (try_gpus(selftest) == -ECANCELED) {
 		/* The user's process may have been killed. */
 		selftest_dir_remove(selftest->dir);

@@ -16,16 +16,23 @@
 #include "selftest_run.h"
 #include "selftest_state.h"
 
-#define LINE_SIZE 1024
-/* The two parts of a job's life. */
-#define ENDED       "job"
-#define RUNNING     "job left running"
+#define LINE_SIZE   1024
 #define ERROR_LINES 6u
+
+/* A part of a job's life: how it is dumped and restored. */
+struct manner {
+	const char *name;
+	const char *dump_option;      /* of CRIU */
+	const char *variable, *value; /* an option of the plugin, in CRIU's environment */
+	bool moves;                   /* to another GPU */
+};
 
 struct trip {
 	struct selftest *selftest;
 	const struct selftest_part *part;
+	const struct manner *manner;
 	pid_t pid;
+	unsigned int num_dirs;
 	/* The log of the job, and how much of it was read. */
 	char log[PATH_MAX];
 	long log_offset;
@@ -90,6 +97,11 @@ static bool begins(const char *line, const char *word)
 	return !strncmp(line, word, strlen(word));
 }
 
+static void say_engine(struct trip *trip, const char *line)
+{
+	selftest_report_say(&trip->selftest->report, NULL, "%s: %s", trip->part->label, line);
+}
+
 /* -EAGAIN: the job has not written this line yet. */
 static int read_until(struct trip *trip, const char *word)
 {
@@ -98,6 +110,8 @@ static int read_until(struct trip *trip, const char *word)
 	while (read_line(trip, line)) {
 		if (begins(line, "FAILED"))
 			return fail(trip, line + strlen("FAILED: "), NULL);
+		if (begins(line, "engine"))
+			say_engine(trip, line);
 		if (begins(line, "compared"))
 			(void)snprintf(trip->compared, sizeof(trip->compared), "%s", line);
 		if (begins(line, word))
@@ -238,8 +252,23 @@ static void read_said(const char *path, char said[SELFTEST_SAID])
 	}
 }
 
-/* @command: "dump" or "restore". @more: another option, or NULL. */
-static int run_criu(struct trip *trip, const char *command, const char *more, double *ret_seconds,
+/* CRIU inherits the option of the plugin. */
+static int start_criu(const struct trip *trip, const char *const argv[], const char *output,
+		      pid_t *ret_pid)
+{
+	const struct manner *manner = trip->manner;
+	int ret;
+
+	if (manner->variable && setenv(manner->variable, manner->value, 1) < 0)
+		return -errno;
+	ret = selftest_run_start(argv, output, ret_pid);
+	if (manner->variable)
+		(void)unsetenv(manner->variable);
+	return ret;
+}
+
+/* @command: "dump" or "restore" */
+static int run_criu(struct trip *trip, const char *command, double *ret_seconds,
 		    char ret_said[SELFTEST_SAID])
 {
 	const char *libdir = trip->selftest->request->libdir;
@@ -258,13 +287,13 @@ static int run_criu(struct trip *trip, const char *command, const char *more, do
 	if (!strcmp(command, "dump")) {
 		argv[count++] = "-t";
 		argv[count++] = pid;
+		argv[count++] = trip->manner->dump_option;
 	} else {
 		argv[count++] = "-d";
 	}
-	argv[count++] = more;
 	ret = join(path, trip->dir, "criu.txt");
 	if (!ret)
-		ret = selftest_run_start(argv, path, &criu);
+		ret = start_criu(trip, argv, path, &criu);
 	if (!ret)
 		ret = selftest_run_wait(criu, trip->selftest->limit_s, &status);
 	*ret_seconds = now_seconds() - begin;
@@ -297,7 +326,7 @@ static int compare(struct trip *trip, const char *before)
 {
 	_cleanup_free_ char *after = NULL;
 	char line[LINE_SIZE];
-	int ret = selftest_state_read(trip->pid, &after);
+	int ret = selftest_state_read(trip->pid, trip->manner->moves, &after);
 
 	if (ret)
 		return fail_by(trip, ret, "the state of the job");
@@ -308,8 +337,7 @@ static int compare(struct trip *trip, const char *before)
 
 static int restore(struct trip *trip, const char *before)
 {
-	int ret =
-		run_criu(trip, "restore", NULL, &trip->result.restore_s, trip->result.restore_said);
+	int ret = run_criu(trip, "restore", &trip->result.restore_s, trip->result.restore_said);
 
 	return ret ? ret : compare(trip, before);
 }
@@ -319,8 +347,7 @@ static int make_dir(struct trip *trip)
 	char name[64];
 	int ret;
 
-	(void)snprintf(name, sizeof(name), "gpu-%s-%s-%u", trip->part->gpus,
-		       strchr(trip->result.part, ' ') ? "running" : "ended", trip->result.trip);
+	(void)snprintf(name, sizeof(name), "gpu-%s-%u", trip->part->gpus, ++trip->num_dirs);
 	ret = join(trip->dir, trip->selftest->dir, name);
 	if (!ret && mkdir(trip->dir, 0700) < 0)
 		ret = -errno;
@@ -340,75 +367,89 @@ static void remove_images(const struct trip *trip)
 }
 
 /* A directory for the images, the state before them, and the dump. */
-static int dump(struct trip *trip, const char *more, char **ret_before)
+static int dump(struct trip *trip, char **ret_before)
 {
 	int ret = make_dir(trip);
 
 	if (ret)
 		return ret;
-	ret = selftest_state_read(trip->pid, ret_before);
+	ret = selftest_state_read(trip->pid, trip->manner->moves, ret_before);
 	if (ret)
 		return fail_by(trip, ret, "the state of the job");
-	ret = run_criu(trip, "dump", more, &trip->result.dump_s, trip->result.dump_said);
+	trip->result.restore_s = -1;
+	trip->result.restore_said[0] = '\0';
+	ret = run_criu(trip, "dump", &trip->result.dump_s, trip->result.dump_said);
 	trip->result.image_bytes = count_images(trip->dir);
 	return ret;
 }
 
-static int end_and_restore(struct trip *trip, unsigned int number)
-{
-	_cleanup_free_ char *before = NULL;
-	int ret;
-
-	trip->result.trip = number;
-	ret = dump(trip, NULL, &before);
-	if (!ret)
-		ret = reap(trip);
-	if (!ret)
-		ret = restore(trip, before);
-	remove_images(trip);
-	return ret ? ret : pass(trip);
-}
-
 /* The images of the last dump are still good after the job has run on and has died. */
-static int restore_last(struct trip *trip, const char *before)
+static int end_job(struct trip *trip, const char *before)
 {
-	int ret;
+	int ret = compare(trip, before);
 
-	(void)kill(trip->pid, SIGKILL);
-	ret = reap(trip);
-	if (!ret)
-		ret = restore(trip, before);
-	return ret ? ret : pass(trip);
-}
-
-static int leave_running(struct trip *trip, unsigned int number)
-{
-	_cleanup_free_ char *before = NULL;
-	int ret;
-
-	trip->result.part = RUNNING;
-	trip->result.trip = number;
-	trip->result.restore_s = -1;
-	trip->result.restore_said[0] = '\0';
-	ret = dump(trip, "-R", &before);
-	if (!ret)
-		ret = compare(trip, before);
 	if (!ret)
 		ret = pass(trip);
-	if (!ret && number == trip->part->dumps)
-		ret = restore_last(trip, before);
+	if (!ret)
+		(void)kill(trip->pid, SIGKILL);
+	return ret;
+}
+
+/* @restored: the job comes back from these images. */
+static int dump_once(struct trip *trip, bool restored)
+{
+	_cleanup_free_ char *before = NULL;
+	int ret = dump(trip, &before);
+
+	if (!ret && trip->manner->dump_option)
+		ret = restored ? end_job(trip, before) : compare(trip, before);
+	if (!ret && restored)
+		ret = reap(trip);
+	if (!ret && restored)
+		ret = restore(trip, before);
 	remove_images(trip);
+	return ret ? ret : pass(trip);
+}
+
+static int dump_often(struct trip *trip, const struct manner *manner, unsigned int count)
+{
+	int ret = 0;
+
+	trip->manner = manner;
+	trip->result.part = manner->name;
+	for (unsigned int i = 1; !ret && i <= count; i++) {
+		trip->result.trip = i;
+		ret = dump_once(trip, !manner->dump_option || i == count);
+	}
 	return ret;
 }
 
 static int go(struct trip *trip)
 {
-	int ret = start_job(trip);
+	const struct selftest_part *part = trip->part;
+	const struct manner ended = { .name = "job" };
+	const struct manner running = { .name = "job left running", .dump_option = "-R" };
+	char memory[32];
+	const struct manner moved = { .name = "job moved to another GPU",
+				      .variable = "AMDGPU_DEVICE_MAP",
+				      .value = part->move,
+				      .moves = true };
+	const struct manner late = { .name = "job left running with dump-memory",
+				     .dump_option = "-R",
+				     .variable = "AMDGPU_DUMP_MEMORY",
+				     .value = memory };
+	int ret;
 
-	for (unsigned int i = 0; !ret && i < trip->part->trips; i++)
-		ret = end_and_restore(trip, i + 1);
-	for (unsigned int i = 0; !ret && i < trip->part->dumps; i++)
-		ret = leave_running(trip, i + 1);
+	(void)snprintf(memory, sizeof(memory), "%ju", (uintmax_t)trip->selftest->check.contents);
+	ret = start_job(trip);
+	if (!ret)
+		ret = dump_often(trip, &ended, part->trips);
+	if (!ret && *part->move)
+		ret = dump_often(trip, &moved, 1);
+	if (!ret)
+		ret = dump_often(trip, &running, part->dumps);
+	if (!ret && part->dumps)
+		ret = dump_often(trip, &late, 1);
 	return ret ? ret : ask_job(trip, SIGTERM, "finished ok", "the end of the job");
 }
 
@@ -417,7 +458,7 @@ int selftest_trip_run(struct selftest *selftest, const struct selftest_part *par
 	struct trip trip = {
 		.selftest = selftest,
 		.part = part,
-		.result = { .part = ENDED, .gpus = part->label },
+		.result = { .part = "job", .gpus = part->label },
 	};
 	char name[64];
 	int ret, killed;

@@ -108,6 +108,7 @@ static int job(char **argv)
 		hang();
 	if (must("start-fails"))
 		say(log, "FAILED: cannot open the GPUs");
+	say(log, "engine alone: 7 MiB/s");
 	say(log, "ready");
 	/* Tells the restore that it may end. */
 	if (getenv(READY))
@@ -136,6 +137,7 @@ static int complain(const char *dir, const char *log)
 
 static void summarize(const char *dir, const char *log, const char *what)
 {
+	const char *map = getenv("AMDGPU_DEVICE_MAP"), *memory = getenv("AMDGPU_DUMP_MEMORY");
 	char path[4096];
 	FILE *file;
 
@@ -143,8 +145,10 @@ static void summarize(const char *dir, const char *log, const char *what)
 	file = fopen(path, "we");
 	if (!file)
 		return;
-	(void)fprintf(file, "(00.2) amdgpu_plugin: %s: 1 processes, 6.0 MiB of contents in 1 s\n",
-		      what);
+	(void)fprintf(file,
+		      "(00.2) amdgpu_plugin: %s: 1 processes, 6.0 MiB of contents in 1 s%s%s%s%s\n",
+		      what, map ? ", device-map " : "", map ? map : "",
+		      memory ? ", dump-memory " : "", memory ? memory : "");
 	(void)fclose(file);
 }
 

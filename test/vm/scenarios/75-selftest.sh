@@ -28,6 +28,8 @@ selftest_names_machine() {
 	has_line report.txt "^kernel: Linux $(uname -r)\$"
 	has_line report.txt "^CRIU: ${criu_version%%-*}"
 	has_line report.txt "^GPU 0x[0-9a-f]*: gfx90a, "
+	has_line report.txt "^GPU 0x[0-9a-f]*: engine alone: [1-9][0-9]* MiB/s from VRAM, [1-9][0-9]* MiB/s to it"
+	has_line report.txt "^storage alone: one thread writes [1-9]"
 	! grep -q "$(hostname)" report.txt || fail "the report has the host's name"
 }
 
@@ -57,9 +59,20 @@ scenario_selftest() { # long
 	[ "$(grep -c '^ok  GPU 0x.*: job, trip' report.txt)" = 2 ] || fail "not two trips"
 	[ "$(grep -c '^ok  GPU 0x.*: job left running, trip [1-3]: .*, left running; compared' report.txt)" = 3 ] || fail "not three dumps of a job that runs on"
 	has_line report.txt "^ok  GPU 0x.*: job left running, trip 3: .*, restored in .*; compared"
+	has_line report.txt "^ok  GPU 0x.*: job left running with dump-memory, trip 1: .*, restored in .*; compared"
 	has_line report.txt "^    dump: 1 processes on 1 GPUs, .* MiB/s, limited by"
 	selftest_names_machine
 	selftest_lists_the_rest 1
+}
+
+# The job of each GPU moves to the other one.
+scenario_selftest_two() { # long
+	machine two
+	selftest 0 --size 64M
+	[ "$(grep -c '^ok  GPU 0x.*: job moved to another GPU, trip 1: .*, restored in .*; compared' report.txt)" = 2 ] || fail "not two moves"
+	has_line report.txt "^ok  all GPUs: job, trip 2: "
+	selftest_names_machine
+	selftest_lists_the_rest 2
 }
 
 scenario_selftest_eight() { # long
