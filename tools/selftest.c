@@ -375,29 +375,6 @@ static bool choose_part(struct selftest *selftest, const struct topology_node *g
 	return true;
 }
 
-/* A GPU for which the mapper must find no difference. */
-static bool is_like(const struct topology_node *gpu, const struct topology_node *other)
-{
-	return other->gpu_id && other != gpu && other->device_id == gpu->device_id &&
-	       other->gfx_target_version == gpu->gfx_target_version &&
-	       other->vram_size == gpu->vram_size && other->fw_version == gpu->fw_version &&
-	       other->sdma_fw_version == gpu->sdma_fw_version && other->num_xcc == gpu->num_xcc &&
-	       topology_partition(other) == topology_partition(gpu);
-}
-
-/* Only a user who names no GPU lets the selftest have all of them. */
-static void choose_move(const struct selftest *selftest, const struct topology_node *gpu,
-			struct selftest_part *part)
-{
-	const struct topology *topology = &selftest->check.topology;
-
-	for (size_t i = 0; !selftest->request->gpu && part->dumps && i < topology->num_nodes; i++) {
-		if (is_like(gpu, &topology->nodes[i]))
-			(void)snprintf(part->move, sizeof(part->move), "0x%04x=0x%04x", gpu->gpu_id,
-				       topology->nodes[i].gpu_id);
-	}
-}
-
 static int try_gpu(struct selftest *selftest, const struct topology_node *gpu, unsigned int index,
 		   struct selftest_part *all)
 {
@@ -413,7 +390,6 @@ static int try_gpu(struct selftest *selftest, const struct topology_node *gpu, u
 		all->gpus = NULL;
 		return 0;
 	}
-	choose_move(selftest, gpu, &part);
 	/* One process on all of them has what each of them restores. */
 	all->files = part.files;
 	all->packets &= part.packets;

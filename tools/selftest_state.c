@@ -40,17 +40,14 @@ bool selftest_state_has_open(pid_t pid, const char *path)
 }
 
 /* By number, because /proc has them in that order. */
-static int write_fds(pid_t pid, bool moves, FILE *to)
+static int write_fds(pid_t pid, FILE *to)
 {
-	static const char node[] = "/dev/dri/renderD";
 	_cleanup_closedir_ DIR *stream = NULL;
 	int ret = proc_open_fds(pid, &stream), number, error = 0;
 	char target[PATH_MAX];
 
 	while (!ret && proc_next_fd(stream, &number, &error)) {
 		read_target(pid, number, target);
-		if (moves && !strncmp(target, node, strlen(node)))
-			target[strlen(node)] = '\0';
 		(void)fprintf(to, "descriptor %d: %s\n", number, target);
 	}
 	return ret ? ret : error;
@@ -90,7 +87,7 @@ static int write_mappings(pid_t pid, FILE *to)
 	return ret;
 }
 
-int selftest_state_read(pid_t pid, bool moves, char **ret_text)
+int selftest_state_read(pid_t pid, char **ret_text)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
@@ -99,7 +96,7 @@ int selftest_state_read(pid_t pid, bool moves, char **ret_text)
 
 	if (!to)
 		return -errno;
-	ret = write_fds(pid, moves, to);
+	ret = write_fds(pid, to);
 	if (!ret)
 		ret = write_threads(pid, to);
 	if (!ret)

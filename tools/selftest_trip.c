@@ -24,7 +24,6 @@ struct manner {
 	const char *name;
 	const char *dump_option;      /* of CRIU */
 	const char *variable, *value; /* an option of the plugin, in CRIU's environment */
-	bool moves;                   /* to another GPU */
 };
 
 struct trip {
@@ -326,7 +325,7 @@ static int compare(struct trip *trip, const char *before)
 {
 	_cleanup_free_ char *after = NULL;
 	char line[LINE_SIZE];
-	int ret = selftest_state_read(trip->pid, trip->manner->moves, &after);
+	int ret = selftest_state_read(trip->pid, &after);
 
 	if (ret)
 		return fail_by(trip, ret, "the state of the job");
@@ -373,7 +372,7 @@ static int dump(struct trip *trip, char **ret_before)
 
 	if (ret)
 		return ret;
-	ret = selftest_state_read(trip->pid, trip->manner->moves, ret_before);
+	ret = selftest_state_read(trip->pid, ret_before);
 	if (ret)
 		return fail_by(trip, ret, "the state of the job");
 	trip->result.restore_s = -1;
@@ -430,10 +429,6 @@ static int go(struct trip *trip)
 	const struct manner ended = { .name = "job" };
 	const struct manner running = { .name = "job left running", .dump_option = "-R" };
 	char memory[32];
-	const struct manner moved = { .name = "job moved to another GPU",
-				      .variable = "AMDGPU_DEVICE_MAP",
-				      .value = part->move,
-				      .moves = true };
 	const struct manner late = { .name = "job left running with dump-memory",
 				     .dump_option = "-R",
 				     .variable = "AMDGPU_DUMP_MEMORY",
@@ -444,8 +439,6 @@ static int go(struct trip *trip)
 	ret = start_job(trip);
 	if (!ret)
 		ret = dump_often(trip, &ended, part->trips);
-	if (!ret && *part->move)
-		ret = dump_often(trip, &moved, 1);
 	if (!ret)
 		ret = dump_often(trip, &running, part->dumps);
 	if (!ret && part->dumps)

@@ -9,11 +9,8 @@ struct selftest_part {
 	const char *label; /* of the report: "GPU 0x07cd" */
 	const char *gpus;  /* for the job: the positions of its GPUs, or "all" */
 	bool files, packets, kernel;
-	/* The present GPU for the saved one, as the option device-map names them; empty: no move.
-	 */
-	char move[32];
-	/* Dumps that end the job and are restored. One that moves it. Dumps that leave it running,
-	 * of which the last one is restored. The same with the option dump-memory. */
+	/* Dumps that end the job and are restored. Then dumps that leave it running, of which the
+	 * last one is restored; the same with the option dump-memory. */
 	unsigned int trips, dumps;
 };
 

@@ -137,7 +137,7 @@ static int complain(const char *dir, const char *log)
 
 static void summarize(const char *dir, const char *log, const char *what)
 {
-	const char *map = getenv("AMDGPU_DEVICE_MAP"), *memory = getenv("AMDGPU_DUMP_MEMORY");
+	const char *memory = getenv("AMDGPU_DUMP_MEMORY");
 	char path[4096];
 	FILE *file;
 
@@ -146,9 +146,8 @@ static void summarize(const char *dir, const char *log, const char *what)
 	if (!file)
 		return;
 	(void)fprintf(file,
-		      "(00.2) amdgpu_plugin: %s: 1 processes, 6.0 MiB of contents in 1 s%s%s%s%s\n",
-		      what, map ? ", device-map " : "", map ? map : "",
-		      memory ? ", dump-memory " : "", memory ? memory : "");
+		      "(00.2) amdgpu_plugin: %s: 1 processes, 6.0 MiB of contents in 1 s%s%s\n",
+		      what, memory ? ", dump-memory " : "", memory ? memory : "");
 	(void)fclose(file);
 }
 
