@@ -423,14 +423,16 @@ static int work(void *argument)
 {
 	struct selftest *selftest = argument;
 	const struct selftest_report *report = &selftest->report;
+	int ret;
 
 	say_machine(selftest);
 	say_storage(selftest);
-	if (try_gpus(selftest) == -ECANCELED) {
-		/* The user's process may have been killed. */
+	ret = try_gpus(selftest);
+	/* The user's process may have been killed. */
+	if (!selftest->request->keep || ret == -ECANCELED)
 		selftest_dir_remove(selftest->dir);
+	if (ret == -ECANCELED)
 		return TOOL_TROUBLE;
-	}
 	if (selftest_report_end(&selftest->report, selftest->request->json,
 				selftest->request->report) < 0)
 		return TOOL_TROUBLE;

@@ -40,10 +40,15 @@ static void adopt_descendants(void)
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-static void reap(void)
+/* Whether a child is left. Each descendant is one when those above it have ended. */
+static bool reap(void)
 {
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
+	pid_t pid;
+
+	do
+		pid = waitpid(-1, NULL, WNOHANG);
+	while (pid > 0);
+	return pid == 0;
 }
 
 int selftest_run_kill_all(void)
@@ -51,14 +56,12 @@ int selftest_run_kill_all(void)
 	const struct timespec moment = { .tv_nsec = MOMENT_MS * 1000000L };
 	const double end = now_seconds() + KILL_S;
 
-	for (;;) {
+	while (reap()) {
 		_cleanup_(pid_list_done) struct pid_list tree = { 0 };
 		int ret = proc_list_tree(getpid(), &tree);
 
 		if (ret < 0)
 			return ret;
-		if (tree.count < 2)
-			return 0;
 		if (now_seconds() > end)
 			return -EBUSY;
 		for (size_t i = 0; i < tree.count; i++) {
@@ -66,8 +69,8 @@ int selftest_run_kill_all(void)
 				(void)kill(tree.pids[i], SIGKILL);
 		}
 		(void)nanosleep(&moment, NULL);
-		reap();
 	}
+	return 0;
 }
 
 static _Noreturn void do_work(const int pipe_fds[2], int (*work)(void *argument), void *argument)
