@@ -23,6 +23,8 @@
 #include "restore/restore.h"
 #include "restore/restore_dmabuf.h"
 #include "restore/resume.h"
+#include "session/dump_session.h"
+#include "session/restore_session.h"
 
 static struct session {
 	int stage;

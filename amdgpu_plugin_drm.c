@@ -19,8 +19,8 @@
 #include "image/image_validate.h"
 #include "kernel/render_node.h"
 #include "memory/gpu_files.h"
-#include "restore/restore.h"
 #include "restore/task_image.h"
+#include "session/restore_session.h"
 
 /* The driver's name as DRM_IOCTL_VERSION gives it. */
 #define DRIVER_NAME "amdgpu"

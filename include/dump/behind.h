@@ -18,7 +18,7 @@
 #ifndef AMDGPU_PLUGIN_DUMP_BEHIND_H
 #define AMDGPU_PLUGIN_DUMP_BEHIND_H
 
-#include "dump/dump.h"
+#include "session/dump_session.h"
 
 /* Before CRIU stops the first task, which is @top, the root of the tree: takes the memory that the
  * option dump-memory names for the GPUs of the tree, if it is of use. Does without the memory on

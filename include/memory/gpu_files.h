@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 /* -ENOMEM. Takes the descriptor over, on failure too. */
 int gpu_files_add(struct gpu_files *files, uint32_t saved_minor, int fd);

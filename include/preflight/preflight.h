@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* All rules by which a dump is refused. A rule has a name in enum dump_rule (dump/dump.h), one row
- * of the table in preflight.c, and one row of docs/refusals.md; a unit test compares the two.
+/* All rules by which a dump is refused. A rule has a name in enum dump_rule, one row of the
+ * table in preflight.c, and one row of docs/refusals.md; a unit test compares the two.
  * CONTRIBUTING.md has the steps to add one. */
 #ifndef AMDGPU_PLUGIN_PREFLIGHT_PREFLIGHT_H
 #define AMDGPU_PLUGIN_PREFLIGHT_PREFLIGHT_H
@@ -8,9 +8,51 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "dump/dump.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_queue.h"
+#include "session/dump_session.h"
+
+/* In the order of docs/refusals.md. */
+enum dump_rule {
+	DUMP_IS_PRE_DUMP,
+	DUMP_IS_INCREMENTAL,
+	DUMP_IS_LAZY,
+	DUMP_GPU_IS_IN_RESET,
+	DUMP_CWSR_IS_OFF,
+	DUMP_HAS_NO_KFD_FILE,
+	DUMP_FILE_OF_OTHER_PROCESS,
+	DUMP_WITHOUT_ANY_VM,
+	DUMP_GPU_WITHOUT_VM,
+	DUMP_HAS_NO_BO,
+	DUMP_HAS_CONTEXTS,
+	DUMP_UNKNOWN_LAYOUT,
+	DUMP_EVENT_TYPE,
+	DUMP_HIGH_PRECISION,
+	DUMP_MEMORY_COPIED,
+	DUMP_QUEUE_TYPE,
+	DUMP_QUEUE_XCCS,
+	DUMP_QUEUE_WITHOUT_AREA,
+	DUMP_QUEUE_STACK,
+	DUMP_QUEUE_PARTITION,
+	DUMP_QUEUE_GENERATION,
+	DUMP_QUEUE_REFUSED,
+	DUMP_QUEUE_XCCS_REFUSED,
+	DUMP_BO_KIND,
+	DUMP_BO_FLAGS,
+	DUMP_BO_UNLISTED,
+	DUMP_BO_HALVED,
+	DUMP_BO_GENERATION,
+	DUMP_BO_SHARED,
+	DUMP_BO_OUTSIDE,
+	DUMP_BO_HELD,
+	DUMP_HAS_DMABUF,
+	DUMP_HAS_GEM_OBJECTS,
+	DUMP_MAPPING_WITHOUT_BO,
+	DUMP_MAPPING_INSIDE_BO,
+	DUMP_MAPPING_AMBIGUOUS,
+	DUMP_MAPPING_OF_IMPORT,
+	DUMP_RULES,
+};
 
 enum preflight_group {
 	PREFLIGHT_DUMP,

@@ -4,111 +4,12 @@
 #ifndef AMDGPU_PLUGIN_RESTORE_RESTORE_H
 #define AMDGPU_PLUGIN_RESTORE_RESTORE_H
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "amdgpu_plugin_topology.h"
-#include "amdgpu_plugin_util.h"
 #include "criu-amdgpu.pb-c.h"
-#include "criu/options.h"
-#include "image/image.h"
-#include "kernel/gpu_use.h"
-#include "map/map.h"
 
-struct gem_handles;
-struct gpu_file;
-struct handoff;
-struct imports;
-struct mappings;
-struct objects;
-struct restore_guard;
-struct restore_shared;
-
-/* The open files of the task's GPUs, see memory/gpu_files.h. Begins all zero. */
-struct gpu_files {
-	struct gpu_file *files;
-	size_t count;
-};
-
-/* The task that runs the restore hooks. Each task of a restored tree has its own copy. */
-struct restored_task {
-	/* The pid in the task's pid namespace, or 0 before the first hook. */
-	pid_t vpid;
-	/* The image of its KFD state, owned by this struct. NULL before it is read, and for a task
-	 * without KFD state. */
-	CriuKfd *kfd;
-	int kfd_id;
-	/* No image file has KFD state of this task. */
-	bool has_none;
-	struct topology saved;
-	struct topology local;
-	struct gpu_map map;
-	/* GPUs of @local that KFD should not give to the process, and why RESTORE fails if it does;
-	 * or NULL. See extra_gpus.h. */
-	const struct topology_node **hidden;
-	size_t num_hidden;
-	const char *must_hide;
-	/* KFD has given the process its GPUs. */
-	bool kfd_opened;
-	/* BOs that are not in @kfd any more, see memory/imports.h. NULL if the task shares none. */
-	struct imports *imports;
-	/* GEM handles of the task, or NULL. See memory/gem_handles.h. */
-	struct gem_handles *gem_handles;
-	/* @kfd is valid and its GPUs are mapped. */
-	bool prepared;
-	/* RESTORE has been called. */
-	bool rebuilt;
-	/* The restored /dev/kfd, which CRIU has not asked for yet. */
-	bool has_early_fd;
-	int early_fd;
-	struct mappings *mappings;
-	struct gpu_files files;
-};
-
-/* What tells the host's /dev from the /dev of a container, see devices/node.h. */
-struct host_devices {
-	bool known;
-	ino_t mount_namespace;
-	/* The file system of /dev. */
-	dev_t dev;
-};
-
-/* In CRIU's main process: what the first call of resume_task() has done. */
-struct resumed {
-	bool called;
-	/* 0, or the error after which all tasks were killed. */
-	int ret;
-	/* The processes whose queues it has started. */
-	struct pid_list processes;
-};
-
-/* Begins all zero, but for @options and @needed. */
-struct restore_session {
-	const struct options *options;
-	/* CRIU's inventory says that the images need the plugin. */
-	bool needed;
-	/* The GPUs of all images; of a stream, those of the image that the task maps now. */
-	struct map_tree tree;
-	bool tree_is_read;
-	/* 0, or -errno if an image cannot be read, and the id of that image. */
-	int tree_error;
-	int tree_image;
-	struct restored_task task;
-	struct host_devices host_devices;
-	/* From before CRIU forked the tasks, so it is the same for all of them. */
-	struct gpu_use used_gpus;
-	/* proc_pid_namespace() of CRIU's main process. */
-	ino_t pid_namespace;
-	/* NULL if each task loads its own contents. */
-	struct handoff *handoff;
-	struct restore_shared *shared;
-	/* The BOs that tasks share, see memory/objects.h. */
-	struct objects *objects;
-	/* NULL if no image has GPU state, or all tasks have theirs. */
-	struct restore_guard *guard;
-	struct resumed resumed;
-};
+struct restore_session;
+struct state_image;
 
 /* In CRIU's main process, before CRIU forks the tasks. Logs on error. */
 int restore_init(struct restore_session *session);

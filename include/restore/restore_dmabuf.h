@@ -4,7 +4,7 @@
 #define AMDGPU_PLUGIN_RESTORE_RESTORE_DMABUF_H
 
 #include "criu-amdgpu.pb-c.h"
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 /* Restores the open dma-buf of image @id. If the task has KFD state, restores that first: other
  * tasks may wait for it. Returns a descriptor, which is the caller's. Logs on error. */

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 /* When CRIU has forked all tasks: starts the thread that loads the contents of tasks. If that
  * fails, or a limit of processes leaves little room, logs a warning, and each task loads its own

@@ -3,7 +3,7 @@
 #ifndef AMDGPU_PLUGIN_RESTORE_TASK_IMAGE_H
 #define AMDGPU_PLUGIN_RESTORE_TASK_IMAGE_H
 
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 /* Not for streams: reads the GPUs of all images into session->tree. CRIU's main process does it
  * before CRIU forks the tasks, which then need not read each other's images. Later calls return the

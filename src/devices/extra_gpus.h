@@ -10,7 +10,7 @@
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "map/map.h"
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 /* Decides what becomes of the extra GPUs. The process should have only the GPUs of its image, so
  * extra_gpus_hide() will try to hide the others: those in task->hidden. It must succeed

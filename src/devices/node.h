@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 /* In CRIU's main process: notes which mount namespace and which file system is the host's /dev.
  * If that fails, tasks make no nodes. */

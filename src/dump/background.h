@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dump/dump.h"
+#include "session/dump_session.h"
 
 /* Whether this dump can save contents in the background: CRIU asks for the result after the last
  * task, as each CRIU with DUMP_FINISH does, and the user has not switched it off and does not force

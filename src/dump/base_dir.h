@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "content/content.h"
-#include "dump/dump.h"
+#include "session/dump_session.h"
 
 /* Before the first pages file of the dump. Later calls do nothing. -ENOMEM, logged. */
 int base_dir_open(struct dump_session *session);

@@ -10,12 +10,12 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
-#include "dump/dump.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/kfd_queue.h"
 #include "pause/pause.h"
 #include "preflight/preflight.h"
 #include "preflight/queue_probe.h"
+#include "session/dump_session.h"
 
 #define FIRST_STEP_S 0.01
 

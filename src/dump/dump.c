@@ -27,6 +27,7 @@
 #include "pause/kfd_files.h"
 #include "pause/pause.h"
 #include "preflight/preflight.h"
+#include "session/dump_session.h"
 #include "storage/base.h"
 
 static int save_contents(struct dumped_process *process)

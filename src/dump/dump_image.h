@@ -4,7 +4,7 @@
 #define AMDGPU_PLUGIN_DUMP_DUMP_IMAGE_H
 
 #include "criu-amdgpu.pb-c.h"
-#include "dump/dump.h"
+#include "session/dump_session.h"
 
 /* The functions below log on error. */
 

@@ -7,8 +7,8 @@
 #ifndef AMDGPU_PLUGIN_DUMP_GPU_WATCH_H
 #define AMDGPU_PLUGIN_DUMP_GPU_WATCH_H
 
-#include "dump/dump.h"
 #include "kernel/kfd.h"
+#include "session/dump_session.h"
 
 /* Watches the GPUs whose render node a task of the dump has open. Another GPU may be in reset, or
  * belong to others. -errno after a line. */

@@ -12,12 +12,12 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
-#include "dump/dump.h"
 #include "dump/dump_image.h"
 #include "image/image.h"
 #include "pause/kfd_files.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
+#include "session/dump_session.h"
 
 /* An open render node of the dump. */
 struct dumped_render {

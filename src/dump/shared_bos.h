@@ -21,8 +21,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "dump/dump.h"
 #include "kernel/kfd_priv.h"
+#include "session/dump_session.h"
 
 struct gem_saved;
 struct proc_mapping;

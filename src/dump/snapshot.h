@@ -11,7 +11,7 @@
 #ifndef AMDGPU_PLUGIN_DUMP_SNAPSHOT_H
 #define AMDGPU_PLUGIN_DUMP_SNAPSHOT_H
 
-#include "dump/dump.h"
+#include "session/dump_session.h"
 
 /* Stops the queues of all processes. The session has its topology and its files, and no image
  * exists yet. Later calls do nothing. Logs on error. */

@@ -8,9 +8,9 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "dump/dump.h"
 #include "image/saved_on.h"
 #include "kernel/amdgpu_module.h"
+#include "session/dump_session.h"
 
 static int set_text(const char *text, char **field)
 {

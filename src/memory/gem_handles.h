@@ -6,7 +6,7 @@
 #ifndef AMDGPU_PLUGIN_MEMORY_GEM_HANDLES_H
 #define AMDGPU_PLUGIN_MEMORY_GEM_HANDLES_H
 
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 struct kfd_state;
 

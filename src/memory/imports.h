@@ -6,7 +6,7 @@
 #ifndef AMDGPU_PLUGIN_MEMORY_IMPORTS_H
 #define AMDGPU_PLUGIN_MEMORY_IMPORTS_H
 
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 struct kfd_priv;
 struct object;

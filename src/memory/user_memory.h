@@ -6,7 +6,7 @@
 
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 /* In the task, after RESTORE of @state: notes the userptr BOs and SVM ranges of the task, which are
  * in @priv, the private data of the image. Logs on error. If the private data does not report them,

@@ -6,7 +6,7 @@
 
 #include "kernel/kfd.h"
 #include "memory/restore_shared.h"
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 /* Before RESTORE of @state through /dev/kfd @fd: claims the VRAM of its BOs, and waits until each
  * GPU has as much as all tasks claim. After 10 seconds logs a warning and returns: the driver

@@ -5,7 +5,7 @@
 #ifndef AMDGPU_PLUGIN_PAUSE_DUMP_GUARD_H
 #define AMDGPU_PLUGIN_PAUSE_DUMP_GUARD_H
 
-#include "dump/dump.h"
+#include "session/dump_session.h"
 
 /* Starts a guard for all files of the session, and ends the guard before it. Call this before the
  * owners of new files are paused, in the thread that traces the tasks. */

@@ -16,11 +16,11 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
-#include "dump/dump.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "preflight/preflight.h"
+#include "session/dump_session.h"
 
 int kfd_files_find_listed(const struct dump_session *session, int fd, struct dumped_file **ret_file)
 {

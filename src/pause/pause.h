@@ -6,8 +6,8 @@
 #ifndef AMDGPU_PLUGIN_PAUSE_PAUSE_H
 #define AMDGPU_PLUGIN_PAUSE_PAUSE_H
 
-#include "dump/dump.h"
 #include "kernel/kfd.h"
+#include "session/dump_session.h"
 
 /* Pauses the owners of the listed files (kfd_files.h). Before that, undoes pauses that a killed
  * dump has left. Logs on error. */

@@ -9,8 +9,8 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
-#include "dump/dump.h"
 #include "kernel/kfd.h"
+#include "session/dump_session.h"
 
 const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
 					      const struct topology *topology, uint32_t user_gpu_id)

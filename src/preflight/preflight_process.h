@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "dump/dump.h"
+#include "session/dump_session.h"
 
 struct proc_mapping;
 

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "dump/dump.h"
 #include "kernel/kfd_queue.h"
+#include "session/dump_session.h"
 
 /* Whether the plugin can try @queue. It does not try queues of gfx11 or newer, with which some
  * kernels crash, nor those on partitions of which kfd_queue.h warns. Of SDMA queues it tries those

@@ -9,9 +9,9 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
-#include "dump/dump.h"
 #include "kernel/kfd_priv.h"
 #include "preflight/bo_index.h"
+#include "session/dump_session.h"
 
 void unused_gpus_warn(const struct topology *topology, const struct gpu_use *uses)
 {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 struct kfd_state;
 

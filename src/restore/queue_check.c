@@ -14,7 +14,7 @@
 #include "kernel/kfd_priv.h"
 #include "kernel/kfd_queue.h"
 #include "memory/gpu_files.h"
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 /* Each queue of a copy engine needs the number of its partition: see kfd_queue_changes_partition().
  */

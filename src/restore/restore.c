@@ -34,6 +34,7 @@
 #include "restore/restore_guard.h"
 #include "restore/share_handles.h"
 #include "restore/task_image.h"
+#include "session/restore_session.h"
 
 /* The restore of one KFD state. */
 struct restore {

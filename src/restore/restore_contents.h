@@ -5,7 +5,7 @@
 
 #include "kernel/kfd.h"
 #include "memory/restore_shared.h"
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 /* In a task, before RESTORE: checks that the pages files exist and have the sizes of the BOs in the
  * validated image. Does not check streams. Logs on error. */

@@ -16,6 +16,7 @@
 #include "memory/objects.h"
 #include "restore/restore.h"
 #include "restore/task_image.h"
+#include "session/restore_session.h"
 
 /* Two tasks may each have a dma-buf of the other's BO. Each publishes its own BOs before it waits
  * for the other. */

@@ -18,8 +18,8 @@
 #include "memory/user_memory.h"
 #include "restore/handoff.h"
 #include "restore/reap.h"
-#include "restore/restore.h"
 #include "restore/restore_guard.h"
+#include "session/restore_session.h"
 
 void resume_listen(struct restore_session *session)
 {

@@ -6,7 +6,7 @@
 #ifndef AMDGPU_PLUGIN_RESTORE_SHARE_HANDLES_H
 #define AMDGPU_PLUGIN_RESTORE_SHARE_HANDLES_H
 
-#include "restore/restore.h"
+#include "session/restore_session.h"
 
 /* In the task, with its new /dev/kfd @fd, before RESTORE: waits up to 10 seconds until no process
  * has a BO with a share handle of the task's image, unless another task of the restore has made

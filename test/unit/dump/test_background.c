@@ -8,7 +8,7 @@
 #include <semaphore.h>
 #include <sys/statvfs.h>
 
-#include "dump/dump.h"
+#include "session/dump_session.h"
 
 #define BO_SIZE 0x300000u
 

@@ -10,7 +10,7 @@
 
 #include "content/keep.h"
 #include "dump/behind.h"
-#include "dump/dump.h"
+#include "session/dump_session.h"
 
 #define EIGHT "test/data/machines/eight"
 

@@ -3,6 +3,7 @@
  * paused, for how long, and the contents of the images. */
 #include "dump/dump.h"
 #include "dump_task.h"
+#include "session/dump_session.h"
 
 #include "wire.h"
 

@@ -11,8 +11,8 @@
 
 #include "criu/options.h"
 #include "memory/restore_shared.h"
-#include "restore/restore.h"
 #include "restore/resume.h"
+#include "session/restore_session.h"
 
 #define TASKS 3
 

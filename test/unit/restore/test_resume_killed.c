@@ -9,9 +9,9 @@
 
 #include "criu/options.h"
 #include "memory/restore_shared.h"
-#include "restore/restore.h"
 #include "restore/restore_guard.h"
 #include "restore/resume.h"
+#include "session/restore_session.h"
 
 #define TASKS 3
 #include "adopted_tasks.h"

@@ -6,8 +6,8 @@
 #include "devices/node.h"
 #include "kernel/render_node.h"
 #include "memory/restore_shared.h"
-#include "restore/restore.h"
 #include "restore/task_image.h"
+#include "session/restore_session.h"
 
 #define CARDS       4
 #define FIRST       128
