@@ -10,7 +10,6 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
-#include "dump/dmabuf_holders.h"
 #include "dump/gpu_watch.h"
 #include "foresee.h"
 #include "kernel/kfd.h"
@@ -25,6 +24,7 @@
 #include "preflight/preflight.h"
 #include "preflight/preflight_process.h"
 #include "session/dump_session.h"
+#include "sharing/dmabuf_holders.h"
 #include "survey.h"
 
 /* The Linux release whose driver this is, or 0 if the driver is not that of the kernel. Only

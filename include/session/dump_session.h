@@ -155,7 +155,7 @@ struct dump_session {
 	struct rlimit old_limit;
 	bool limit_raised;
 	struct queue_answers queue_answers;
-	/* The BOs that are one object, or NULL before CHECKPOINT. See src/dump/shared_bos.h. */
+	/* The BOs that are one object, or NULL before CHECKPOINT. See src/sharing/shared_bos.h. */
 	struct shared_bos *shared;
 	/* The images of the option base, or NULL. See src/dump/base_dir.h. */
 	struct base *base;

@@ -51,9 +51,10 @@ struct restored_task {
 	const char *must_hide;
 	/* KFD has given the process its GPUs. */
 	bool kfd_opened;
-	/* BOs that are not in @kfd any more, see memory/imports.h. NULL if the task shares none. */
+	/* BOs that are not in @kfd any more, see sharing/imports.h. NULL if the task shares none.
+	 */
 	struct imports *imports;
-	/* GEM handles of the task, or NULL. See memory/gem_handles.h. */
+	/* GEM handles of the task, or NULL. See sharing/gem_handles.h. */
 	struct gem_handles *gem_handles;
 	/* @kfd is valid and its GPUs are mapped. */
 	bool prepared;
@@ -103,7 +104,7 @@ struct restore_session {
 	/* NULL if each task loads its own contents. */
 	struct handoff *handoff;
 	struct restore_shared *shared;
-	/* The BOs that tasks share, see memory/objects.h. */
+	/* The BOs that tasks share, see sharing/objects.h. */
 	struct objects *objects;
 	/* NULL if no image has GPU state, or all tasks have theirs. */
 	struct restore_guard *guard;

@@ -9,11 +9,11 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "dump/dump_image.h"
-#include "dump/object_rules.h"
-#include "dump/shared_bos.h"
 #include "image/image.h"
 #include "preflight/preflight.h"
 #include "session/dump_session.h"
+#include "sharing/object_rules.h"
+#include "sharing/shared_bos.h"
 
 /* GEM handles are those of CRIU's own plugin. */
 #define NO_HANDLE UINT32_MAX

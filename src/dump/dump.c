@@ -19,7 +19,6 @@
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
 #include "dump/render_files.h"
-#include "dump/shared_bos.h"
 #include "dump/snapshot.h"
 #include "image/image_dir.h"
 #include "kernel/kfd.h"
@@ -28,6 +27,7 @@
 #include "pause/pause.h"
 #include "preflight/preflight.h"
 #include "session/dump_session.h"
+#include "sharing/shared_bos.h"
 #include "storage/base.h"
 
 static int save_contents(struct dumped_process *process)

@@ -14,7 +14,6 @@
 #include "criu/log.h"
 #include "dump/base_dir.h"
 #include "dump/gpu_watch.h"
-#include "dump/shared_bos.h"
 #include "dump/this_machine.h"
 #include "image/image.h"
 #include "image/image_dir.h"
@@ -28,6 +27,7 @@
 #include "preflight/bo_index.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
+#include "sharing/shared_bos.h"
 
 int dump_image_find_minor(const struct dumped_process *process, uint32_t user_gpu_id,
 			  uint32_t *ret_minor)

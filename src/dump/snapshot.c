@@ -17,7 +17,6 @@
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
 #include "dump/render_files.h"
-#include "dump/shared_bos.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
@@ -29,6 +28,7 @@
 #include "preflight/preflight.h"
 #include "preflight/preflight_process.h"
 #include "preflight/unused_gpus.h"
+#include "sharing/shared_bos.h"
 
 static int stop_queues(struct dump_session *session)
 {

@@ -19,11 +19,8 @@
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
-#include "memory/gem_handles.h"
 #include "memory/gpu_files.h"
-#include "memory/imports.h"
 #include "memory/mappings.h"
-#include "memory/objects.h"
 #include "memory/restore_shared.h"
 #include "memory/user_memory.h"
 #include "memory/vram.h"
@@ -32,9 +29,12 @@
 #include "restore/queue_check.h"
 #include "restore/restore_contents.h"
 #include "restore/restore_guard.h"
-#include "restore/share_handles.h"
 #include "restore/task_image.h"
 #include "session/restore_session.h"
+#include "sharing/gem_handles.h"
+#include "sharing/imports.h"
+#include "sharing/objects.h"
+#include "sharing/share_handles.h"
 
 /* The restore of one KFD state. */
 struct restore {

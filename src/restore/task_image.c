@@ -19,11 +19,11 @@
 #include "image/image_validate.h"
 #include "kernel/render_node.h"
 #include "map/explain.h"
-#include "memory/gem_handles.h"
-#include "memory/imports.h"
 #include "memory/mappings.h"
 #include "memory/restore_shared.h"
 #include "restore/queue_check.h"
+#include "sharing/gem_handles.h"
+#include "sharing/imports.h"
 
 void task_image_forget(struct restored_task *task)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Asks the driver for the share handles of an image before RESTORE uses them. imports.c compares
  * the shared BOs of the restored tasks with each other afterwards. */
-#include "restore/share_handles.h"
+#include "sharing/share_handles.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "memory/gpu_files.h"
-#include "memory/objects.h"
+#include "sharing/objects.h"
 
 /* The driver logs a line for each question, so waits get longer. They are counted, because CRIU may
  * change the task's clock. */

@@ -6,12 +6,12 @@
 #include <sys/mman.h>
 
 #include "amdgpu_plugin_topology.h"
-#include "dump/dmabuf_bos.h"
-#include "dump/object_rules.h"
-#include "dump/object_table.h"
-#include "dump/shared_bos.h"
 #include "kernel/kfd.h"
 #include "kernel/render_node_gem.h"
+#include "sharing/dmabuf_bos.h"
+#include "sharing/object_rules.h"
+#include "sharing/object_table.h"
+#include "sharing/shared_bos.h"
 
 #define SIZE 0x3000u
 

@@ -13,8 +13,8 @@
  * Its RESTORE lets the first process make the object, and the others import it. For an import by a
  * dma-buf the driver says nothing: then each entry can make the object, and an owner outside the
  * dump shows only in the number of holders. */
-#ifndef AMDGPU_PLUGIN_DUMP_SHARED_BOS_H
-#define AMDGPU_PLUGIN_DUMP_SHARED_BOS_H
+#ifndef AMDGPU_PLUGIN_SHARING_SHARED_BOS_H
+#define AMDGPU_PLUGIN_SHARING_SHARED_BOS_H
 
 #include <stdbool.h>
 #include <stddef.h>

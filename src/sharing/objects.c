@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Keeps the places of shared objects in memory that all processes of a restore have. imports.c
  * publishes and imports the objects. */
-#include "memory/objects.h"
+#include "sharing/objects.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * out of it. The task then imports them from the tasks that make them (objects.h), before it loads
  * contents. A BO gets the handle that it had: KFD takes the lowest number that is free, so the task
  * imports in the order of handles, and takes the numbers between with fillers. */
-#ifndef AMDGPU_PLUGIN_MEMORY_IMPORTS_H
-#define AMDGPU_PLUGIN_MEMORY_IMPORTS_H
+#ifndef AMDGPU_PLUGIN_SHARING_IMPORTS_H
+#define AMDGPU_PLUGIN_SHARING_IMPORTS_H
 
 #include "session/restore_session.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-#include "dump/dmabuf_holders.h"
+#include "sharing/dmabuf_holders.h"
 #include "tests.h"
 
 /* The two others are the object and KFD's own file of the device. */

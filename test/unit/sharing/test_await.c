@@ -3,8 +3,8 @@
 #include "host.h"
 
 #include "kernel/proc.h"
-#include "memory/imports.h"
-#include "memory/objects.h"
+#include "sharing/imports.h"
+#include "sharing/objects.h"
 
 #define OWNER 200
 

@@ -11,8 +11,8 @@
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "map/map.h"
-#include "memory/objects.h"
-#include "restore/share_handles.h"
+#include "sharing/objects.h"
+#include "sharing/share_handles.h"
 
 #define BOS      2
 #define RECORD   296

@@ -9,9 +9,9 @@
 #include "criu/host.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
-#include "memory/imports.h"
 #include "memory/mappings.h"
-#include "memory/objects.h"
+#include "sharing/imports.h"
+#include "sharing/objects.h"
 
 /* The process knows its GPUs by the ids of another machine. */
 #define GPUS           2

@@ -2,9 +2,9 @@
 /* Which shared BO a handle names. */
 #include "host.h"
 
-#include "dump/object_rules.h"
-#include "dump/object_table.h"
-#include "dump/shared_bos.h"
+#include "sharing/object_rules.h"
+#include "sharing/object_table.h"
+#include "sharing/shared_bos.h"
 
 #define BO(p, dev, off, ino, obj)                                                                 \
 	{                                                                                         \

@@ -2,9 +2,9 @@
 /* Which BOs of a dump are one object, which of them makes it, and which sharing is refused. */
 #include "host.h"
 
-#include "dump/object_rules.h"
-#include "dump/shared_bos.h"
 #include "kernel/kfd.h"
+#include "sharing/object_rules.h"
+#include "sharing/shared_bos.h"
 
 #define GPU      0x1111
 #define OTHER    0x2222

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds the shared BOs of a dump by what names them: mmap offset or inode. */
-#ifndef AMDGPU_PLUGIN_DUMP_OBJECT_TABLE_H
-#define AMDGPU_PLUGIN_DUMP_OBJECT_TABLE_H
+#ifndef AMDGPU_PLUGIN_SHARING_OBJECT_TABLE_H
+#define AMDGPU_PLUGIN_SHARING_OBJECT_TABLE_H
 
 struct shared_bo;
 struct shared_bos;

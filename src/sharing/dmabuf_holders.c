@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reads how many references a dma-buf has, and lists the descriptors of all tasks.
  * shared_bos.c knows the BOs of the dump. */
-#include "dump/dmabuf_holders.h"
+#include "sharing/dmabuf_holders.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Lists the BOs of all processes of a dump, and refuses what cannot be shared again. object_rules.c
  * finds out which of them are one object. */
-#include "dump/shared_bos.h"
+#include "sharing/shared_bos.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,10 +12,6 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
-#include "dump/dmabuf_bos.h"
-#include "dump/dmabuf_holders.h"
-#include "dump/object_rules.h"
-#include "dump/object_table.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
@@ -25,6 +21,10 @@
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 #include "preflight/preflight_process.h"
+#include "sharing/dmabuf_bos.h"
+#include "sharing/dmabuf_holders.h"
+#include "sharing/object_rules.h"
+#include "sharing/object_table.h"
 
 /* Its index in the session. */
 static size_t number_of(const struct dumped_process *process)

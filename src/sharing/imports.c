@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Imports the shared BOs of a task, each under its old handle. objects.c has the table through
  * which tasks find each other's BOs. */
-#include "memory/imports.h"
+#include "sharing/imports.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #include "kernel/proc.h"
 #include "memory/gpu_files.h"
 #include "memory/mappings.h"
-#include "memory/objects.h"
+#include "sharing/objects.h"
 
 /* A BO that RESTORE makes, and that is an object. */
 struct made {

@@ -5,8 +5,8 @@
  * file of the BO's PCI device gets the object itself (amdgpu_gem_prime_import() in
  * amdgpu_dma_buf.c), and with it the mmap offset that CHECKPOINT reports. A file of another device
  * gets a new object, whose offset no BO has. */
-#ifndef AMDGPU_PLUGIN_DUMP_DMABUF_BOS_H
-#define AMDGPU_PLUGIN_DUMP_DMABUF_BOS_H
+#ifndef AMDGPU_PLUGIN_SHARING_DMABUF_BOS_H
+#define AMDGPU_PLUGIN_SHARING_DMABUF_BOS_H
 
 #include <sys/stat.h>
 

@@ -2,8 +2,8 @@
 /* The holders of a dma-buf of KFD. Its fdinfo counts the references of all processes, so the dump
  * can find out that a process outside the dump shares a BO. The table in dmabuf_holders.c has what
  * holds a dma-buf. */
-#ifndef AMDGPU_PLUGIN_DUMP_DMABUF_HOLDERS_H
-#define AMDGPU_PLUGIN_DUMP_DMABUF_HOLDERS_H
+#ifndef AMDGPU_PLUGIN_SHARING_DMABUF_HOLDERS_H
+#define AMDGPU_PLUGIN_SHARING_DMABUF_HOLDERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * driver shares BOs by share handles, which the images have. As long as a process of this host has
  * a BO with such a handle, RESTORE gives the restored task that BO, and the plugin would load the
  * saved contents into it. */
-#ifndef AMDGPU_PLUGIN_RESTORE_SHARE_HANDLES_H
-#define AMDGPU_PLUGIN_RESTORE_SHARE_HANDLES_H
+#ifndef AMDGPU_PLUGIN_SHARING_SHARE_HANDLES_H
+#define AMDGPU_PLUGIN_SHARING_SHARE_HANDLES_H
 
 #include "session/restore_session.h"
 

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "image/image.h"
-#include "memory/objects.h"
+#include "sharing/objects.h"
 
 #define OWNER 200
 

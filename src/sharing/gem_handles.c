@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Makes the GEM handles of a task again, each under its old number, with mappings and metadata.
  * imports.c has made the BOs of which this task has an import. */
-#include "memory/gem_handles.h"
+#include "sharing/gem_handles.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,9 +17,9 @@
 #include "kernel/kfd_priv.h"
 #include "kernel/render_node_gem.h"
 #include "memory/gpu_files.h"
-#include "memory/imports.h"
 #include "memory/mappings.h"
-#include "memory/objects.h"
+#include "sharing/imports.h"
+#include "sharing/objects.h"
 
 /* A handle of the image. Its mappings stay in the image. */
 struct gem_handle {

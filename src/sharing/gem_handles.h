@@ -3,8 +3,8 @@
  * render files of its compute VMs, with their mappings on the GPUs, and the metadata of the BOs. A
  * program keeps the numbers of its handles. The kernel gives out the lowest number that is free, so
  * the task makes them in the order of numbers, and takes the numbers between with fillers. */
-#ifndef AMDGPU_PLUGIN_MEMORY_GEM_HANDLES_H
-#define AMDGPU_PLUGIN_MEMORY_GEM_HANDLES_H
+#ifndef AMDGPU_PLUGIN_SHARING_GEM_HANDLES_H
+#define AMDGPU_PLUGIN_SHARING_GEM_HANDLES_H
 
 #include "session/restore_session.h"
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Finds the BOs of a dump that are one object, and chooses the owner of each object. */
-#include "dump/object_rules.h"
+#include "sharing/object_rules.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
-#include "dump/dmabuf_holders.h"
-#include "dump/shared_bos.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
+#include "sharing/dmabuf_holders.h"
+#include "sharing/shared_bos.h"
 
 /* The references that an import on another PCI device holds: its attachment, its object, and the
  * file (drm_gem_prime_fd_to_handle() and amdgpu_gem_prime_import() in 6.12). A file with a handle

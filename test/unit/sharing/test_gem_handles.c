@@ -12,10 +12,10 @@
 #include "criu/host.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
-#include "memory/gem_handles.h"
 #include "memory/gpu_files.h"
 #include "memory/mappings.h"
-#include "memory/objects.h"
+#include "sharing/gem_handles.h"
+#include "sharing/objects.h"
 
 #define GPUS    2
 #define NUMBERS 32

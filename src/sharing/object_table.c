@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Sorts the shared BOs of a dump by offset and by inode. A job may have thousands of handles and of
  * dma-bufs, and each asks for its BO while the queues stand still. */
-#include "dump/object_table.h"
+#include "sharing/object_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
-#include "dump/object_rules.h"
-#include "dump/shared_bos.h"
+#include "sharing/object_rules.h"
+#include "sharing/shared_bos.h"
 
 struct named_object {
 	struct shared_handle name;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which BOs of a dump are one object, and which of them makes it at a restore. The functions set
  * the fields of struct shared_bo from `owner_device` on. */
-#ifndef AMDGPU_PLUGIN_DUMP_OBJECT_RULES_H
-#define AMDGPU_PLUGIN_DUMP_OBJECT_RULES_H
+#ifndef AMDGPU_PLUGIN_SHARING_OBJECT_RULES_H
+#define AMDGPU_PLUGIN_SHARING_OBJECT_RULES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dump/dmabuf_holders.h"
+#include "sharing/dmabuf_holders.h"
 
 struct shared_bo;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Finds the BOs of open dma-bufs, by inode or by an import of the plugin's own. */
-#include "dump/dmabuf_bos.h"
+#include "sharing/dmabuf_bos.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
-#include "dump/object_rules.h"
-#include "dump/object_table.h"
-#include "dump/shared_bos.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "kernel/render_node_gem.h"
+#include "sharing/object_rules.h"
+#include "sharing/object_table.h"
+#include "sharing/shared_bos.h"
 
 /* The mmap offset of a BO. */
 struct place {

@@ -3,8 +3,8 @@
  * that makes an object publishes its dma-buf, and the tasks that import it wait for that. A task
  * publishes all its objects before it waits for the first, so tasks that import from each other do
  * not wait forever. */
-#ifndef AMDGPU_PLUGIN_MEMORY_OBJECTS_H
-#define AMDGPU_PLUGIN_MEMORY_OBJECTS_H
+#ifndef AMDGPU_PLUGIN_SHARING_OBJECTS_H
+#define AMDGPU_PLUGIN_SHARING_OBJECTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
