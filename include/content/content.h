@@ -29,8 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "content/chunks.h"
 #include "criu/options.h"
-#include "storage/chunks.h"
 
 /* Sizes of BOs are multiples of this. So are the offsets of ranges in the file and in memory. The
  * memory of a range extends to the next multiple. */

@@ -9,7 +9,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
-#include "storage/xxh3.h"
+#include "content/xxh3.h"
 
 #define PAGE CONTENT_ALIGNMENT
 

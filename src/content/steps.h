@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "content/image_io.h"
 #include "content/keep_part.h"
 #include "content/ranges.h"
 #include "content/sdma.h"
 #include "content/slots.h"
 #include "content/transfer.h"
 #include "image/image.h"
-#include "storage/image_io.h"
 
 /* A thread that processes ranges, in one slot or in two by turns. */
 struct slot_thread {

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/image_io.h"
 #include "content/keep_part.h"
 #include "content/load.h"
 #include "content/ranges.h"
@@ -17,7 +18,6 @@
 #include "content/steps.h"
 #include "image/image.h"
 #include "kernel/render_node.h"
-#include "storage/image_io.h"
 
 _Static_assert(CONTENT_ALIGNMENT % IMAGE_IO_ALIGNMENT == 0, "ranges are whole blocks of the file");
 

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/base.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image.h"
 #include "image/image_dir.h"
-#include "storage/base.h"
 
 static bool is_wanted(const struct dump_session *session)
 {

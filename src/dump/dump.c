@@ -9,6 +9,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
+#include "content/base.h"
 #include "content/keep.h"
 #include "content/kfd_jobs.h"
 #include "criu/host.h"
@@ -28,7 +29,6 @@
 #include "preflight/preflight.h"
 #include "session/dump_session.h"
 #include "sharing/shared_bos.h"
-#include "storage/base.h"
 
 static int save_contents(struct dumped_process *process)
 {

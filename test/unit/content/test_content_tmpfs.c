@@ -4,9 +4,9 @@
  * way costs is what the test says. */
 #include "drm_calls.h"
 
+#include "content/image_io.h"
 #include "content_set.h"
 #include "processors.h"
-#include "storage/image_io.h"
 
 #include <sys/mount.h>
 #include <sys/syscall.h>

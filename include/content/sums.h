@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The checksums of the chunks of a pages file, and the file in which a later dump finds them. The
  * image does not need that file. docs/image-format.md describes it. */
-#ifndef AMDGPU_PLUGIN_STORAGE_SUMS_H
-#define AMDGPU_PLUGIN_STORAGE_SUMS_H
+#ifndef AMDGPU_PLUGIN_CONTENT_SUMS_H
+#define AMDGPU_PLUGIN_CONTENT_SUMS_H
 
 #include <stddef.h>
 #include <stdint.h>

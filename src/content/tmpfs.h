@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Writes to a file of tmpfs from several threads: to huge pages where these cost less, else through
  * a mapping with pages of the kernel's size, or by pwrite() on few processors. */
-#ifndef AMDGPU_PLUGIN_STORAGE_TMPFS_H
-#define AMDGPU_PLUGIN_STORAGE_TMPFS_H
+#ifndef AMDGPU_PLUGIN_CONTENT_TMPFS_H
+#define AMDGPU_PLUGIN_CONTENT_TMPFS_H
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Shares a chunk by FICLONERANGE. It looks first where the file of the same name has it, or behind
  * the chunk that was found last. */
-#include "storage/chunks.h"
+#include "content/chunks.h"
 
 #include <errno.h>
 #include <linux/fs.h>

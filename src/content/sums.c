@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Computes the sums, and packs them with the size and the times of the pages file that they are of.
  */
-#include "storage/sums.h"
+#include "content/sums.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/xxh3.h"
+#include "content/xxh3.h"
 
 #define MAGIC   0x736d757375706761ULL /* "agpusums" */
 #define VERSION 1

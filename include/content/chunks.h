@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The chunks of a new pages file: their sums, and those that the file shares with a base instead of
  * writing them. Several threads may work on other chunks at the same time. */
-#ifndef AMDGPU_PLUGIN_STORAGE_CHUNKS_H
-#define AMDGPU_PLUGIN_STORAGE_CHUNKS_H
+#ifndef AMDGPU_PLUGIN_CONTENT_CHUNKS_H
+#define AMDGPU_PLUGIN_CONTENT_CHUNKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "storage/base.h"
-#include "storage/sums.h"
+#include "content/base.h"
+#include "content/sums.h"
 
 /* All zero: no chunks are wanted. */
 struct chunks {

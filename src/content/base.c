@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reads the sums of all pages files of the directory into one hash table, which does not change
  * afterwards, so lookups need no lock. */
-#include "storage/base.h"
+#include "content/base.h"
 
 #include <dirent.h>
 #include <endian.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Several threads can write to mappings of a tmpfs at once, and only one of them by pwrite(). The
  * file is mapped in windows, because each mmap() makes all threads wait. */
-#include "storage/tmpfs.h"
+#include "content/tmpfs.h"
 
 #include <errno.h>
 #include <linux/magic.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The images of an older dump (option base), whose chunks a new image may share: the pages files
  * that have sums and have not changed since. Lookups may run in several threads. */
-#ifndef AMDGPU_PLUGIN_STORAGE_BASE_H
-#define AMDGPU_PLUGIN_STORAGE_BASE_H
+#ifndef AMDGPU_PLUGIN_CONTENT_BASE_H
+#define AMDGPU_PLUGIN_CONTENT_BASE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "storage/sums.h"
+#include "content/sums.h"
 
 struct base;
 

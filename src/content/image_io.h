@@ -4,16 +4,16 @@
  * cache if the file system allows it, turns zeros into holes, and leaves tmpfs to tmpfs.c. These
  * functions print nothing: callers print the error.
  */
-#ifndef AMDGPU_PLUGIN_STORAGE_IMAGE_IO_H
-#define AMDGPU_PLUGIN_STORAGE_IMAGE_IO_H
+#ifndef AMDGPU_PLUGIN_CONTENT_IMAGE_IO_H
+#define AMDGPU_PLUGIN_CONTENT_IMAGE_IO_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "storage/chunks.h"
-#include "storage/tmpfs.h"
+#include "content/chunks.h"
+#include "content/tmpfs.h"
 
 struct extent {
 	uint64_t from;
@@ -65,8 +65,8 @@ struct image_io_file {
 };
 
 /* Reserves the disk space, so that no later write lacks it: -ENOSPC. A file that shares chunks with
- * a base reserves nothing. Call image_io_done() even after an error. Then @io->in_order says whether
- * writes must come in order. */
+ * a base reserves nothing. Call image_io_done() even after an error. Then @io->in_order says
+ * whether writes must come in order. */
 int image_io_begin_save(struct image_io *io, const struct image_io_file *file);
 /* Writes of other sizes than image_io_unit() come: nothing is shared. */
 void image_io_drop_chunks(struct image_io *io);

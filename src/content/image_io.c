@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reads and writes ranges of a pages file or stream. save.c and load.c choose the bytes, and
  * image_create_pages() and image_open_pages() open the file. */
-#include "storage/image_io.h"
+#include "content/image_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
