@@ -12,6 +12,9 @@
 
 struct pid_list;
 
+/* The largest pid is below this (PID_MAX_LIMIT in the kernel's linux/threads.h). */
+#define PROC_PIDS_MAX 4194304
+
 /* The pid of the tracee of this thread that has @vpid. -ESRCH: there is none. */
 int proc_find_tracee(pid_t vpid, pid_t *ret_pid);
 /* The pid of process @pid in the process's own pid namespace. -ESRCH: there is no such process. */

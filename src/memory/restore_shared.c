@@ -14,13 +14,11 @@
 #include "kernel/render_node.h"
 #include "map/map.h"
 
-/* The largest pid is below this (PID_MAX_LIMIT in the kernel's linux/threads.h). The kernel
- * allocates only those pages of the table that are written. */
-#define PIDS_MAX 4194304
-#define GPU_IDS  (KFD_GPU_ID_MAX + 1)
+#define GPU_IDS (KFD_GPU_ID_MAX + 1)
 /* Memory ranges of all tasks together. */
 #define RANGES_MAX (1u << 20)
 
+/* The kernel allocates only those pages of the table that are written. */
 struct restore_shared {
 	uint8_t handoff_ready;
 	struct content_totals totals;
@@ -28,7 +26,7 @@ struct restore_shared {
 	/* The tasks in each phase. */
 	unsigned int counts[PHASES];
 	/* Phase of each task (enum task_phase), by vpid. */
-	uint8_t phases[PIDS_MAX];
+	uint8_t phases[PROC_PIDS_MAX];
 	/* VRAM that tasks have claimed of each GPU, by gpu_id. */
 	uint64_t claimed_vram[GPU_IDS];
 	uint32_t claims[MAP_CLAIMS];
@@ -63,13 +61,13 @@ void restore_shared_free(struct restore_shared *shared)
 
 enum task_phase restore_shared_phase(const struct restore_shared *shared, pid_t vpid)
 {
-	return __atomic_load_n(&shared->phases[vpid % PIDS_MAX], __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&shared->phases[vpid % PROC_PIDS_MAX], __ATOMIC_ACQUIRE);
 }
 
 void restore_shared_set_phase(struct restore_shared *shared, pid_t vpid, enum task_phase phase)
 {
 	uint8_t old =
-		__atomic_exchange_n(&shared->phases[vpid % PIDS_MAX], phase, __ATOMIC_ACQ_REL);
+		__atomic_exchange_n(&shared->phases[vpid % PROC_PIDS_MAX], phase, __ATOMIC_ACQ_REL);
 
 	(void)__atomic_sub_fetch(&shared->counts[old], 1, __ATOMIC_ACQ_REL);
 	(void)__atomic_add_fetch(&shared->counts[phase], 1, __ATOMIC_ACQ_REL);
@@ -84,10 +82,8 @@ int restore_shared_add_range(struct restore_shared *shared, pid_t vpid, struct p
 {
 	uint32_t index = __atomic_fetch_add(&shared->num_ranges, 1, __ATOMIC_ACQ_REL);
 
-	if (index >= RANGES_MAX) {
-		(void)__atomic_fetch_sub(&shared->num_ranges, 1, __ATOMIC_ACQ_REL);
+	if (index >= RANGES_MAX)
 		return -ENOSPC;
-	}
 	shared->ranges[index].vpid = vpid;
 	shared->ranges[index].range = range;
 	return 0;

@@ -11,12 +11,10 @@
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
 #include "kernel/kfd_priv.h"
+#include "kernel/proc.h"
 
 /* The time after which a waiting task looks again, in seconds. */
 #define WAIT_S 1
-
-/* The largest pid is below this (PID_MAX_LIMIT in the kernel's linux/threads.h). */
-#define PIDS_MAX 4194304
 
 /* The kernel allocates only those pages of the table that are written. */
 struct objects {
@@ -27,7 +25,7 @@ struct objects {
 	/* Random bits, which change a share handle into another one. */
 	uint32_t rename[KFD_SHARE_WORDS];
 	/* Whether the task has published all its objects, by vpid. */
-	bool complete[PIDS_MAX];
+	bool complete[PROC_PIDS_MAX];
 	struct slot {
 		bool taken;
 		bool published;
@@ -80,7 +78,7 @@ static void wake(struct objects *objects)
 
 void objects_announce(struct objects *objects, pid_t vpid)
 {
-	__atomic_store_n(&objects->complete[vpid % PIDS_MAX], true, __ATOMIC_RELEASE);
+	__atomic_store_n(&objects->complete[vpid % PROC_PIDS_MAX], true, __ATOMIC_RELEASE);
 	wake(objects);
 }
 
@@ -98,7 +96,8 @@ int objects_await(struct objects *objects, uint32_t number, pid_t owner, struct 
 		  pid_t *ret_failed)
 {
 	uint32_t seen = __atomic_load_n(&objects->announcements, __ATOMIC_ACQUIRE);
-	bool complete = __atomic_load_n(&objects->complete[owner % PIDS_MAX], __ATOMIC_ACQUIRE);
+	bool complete =
+		__atomic_load_n(&objects->complete[owner % PROC_PIDS_MAX], __ATOMIC_ACQUIRE);
 	int ret = objects_find(objects, number, ret_object);
 
 	if (!ret)
