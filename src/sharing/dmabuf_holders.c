@@ -213,6 +213,8 @@ bool dmabuf_holders_are_known(const struct dmabuf_holders *holders)
 	rest = holders->references - sum.always;
 	if (rest > sum.together + sum.perhaps)
 		return false;
-	/* The object has its reference without KFD's file if a render file has a handle of it. */
+	/* An odd rest is the only trace of a single stranger that took the place of a pair of
+	 * @together. The object has its reference without KFD's file if a render file has a handle
+	 * of it. */
 	return sum.perhaps || holders->files || rest % 2 == 0;
 }
