@@ -77,11 +77,10 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 	char name[32];
 
 	if (!image->device)
-		return log_error(-EINVAL,
-				 "render node %d: the image says nothing of its GPU, and its"
-				 " process has no KFD state%s",
-				 id,
-				 image_is_streamed() ? " that a stream could be searched for" : "");
+		return log_error(
+			-EINVAL,
+			"render node %d: the image says nothing of its GPU, and its process has no KFD state%s",
+			id, image_is_streamed() ? " that a stream could be searched for" : "");
 	ret = topology_entries_read(&image->device, 1, &saved);
 	if (ret < 0)
 		return log_error(ret, "render node %d: cannot read the saved topology", id);
@@ -140,10 +139,10 @@ int drm_restore(struct restore_session *session, int id, const CriuRenderNode *i
 		return ret;
 	/* The image may be wrong, so count and list may disagree. */
 	if (image->num_of_bos || image->n_bo_entries)
-		return log_error(-EOPNOTSUPP,
-				 "render node %d: the image has GEM objects, which cannot be"
-				 " restored yet",
-				 id);
+		return log_error(
+			-EOPNOTSUPP,
+			"render node %d: the image has GEM objects, which cannot be restored yet",
+			id);
 	ret = task_image_read(session, image);
 	if (ret == -ENOENT)
 		return restore_alone(session, id, image);
@@ -152,8 +151,7 @@ int drm_restore(struct restore_session *session, int id, const CriuRenderNode *i
 	saved = find_saved(task, image);
 	if (!saved)
 		return log_error(-EINVAL,
-				 "render node %d: its GPU 0x%04x is not among those of the"
-				 " process",
+				 "render node %d: its GPU 0x%04x is not among those of the process",
 				 id, image->gpu_id);
 
 	computes = is_compute_file(task, image, saved);

@@ -84,10 +84,10 @@ static bool check_hooks(struct check *check, const char *path, const struct elf 
 	hooks = (unsigned int)(size / (2 * sizeof(void *)));
 	hooks -= hooks > 0;
 	if (hooks < HOOKS_OF_OLDEST_HOST) {
-		check_refuse(check,
-			     "CRIU: %s has %u hooks for plugins, and %u are needed; install"
-			     " CRIU 3.17.1 or newer",
-			     path, hooks, HOOKS_OF_OLDEST_HOST);
+		check_refuse(
+			check,
+			"CRIU: %s has %u hooks for plugins, and %u are needed; install CRIU 3.17.1 or newer",
+			path, hooks, HOOKS_OF_OLDEST_HOST);
 		return false;
 	}
 	check->hooks = hooks;
@@ -113,18 +113,18 @@ static void load_plugin(struct check *check, const char *path)
 	const struct criu_plugin_desc *descriptor;
 
 	if (!plugin) {
-		check_refuse(check,
-			     "plugin: cannot load, so CRIU fails every dump: %s; install the"
-			     " libraries that it needs",
-			     dlerror());
+		check_refuse(
+			check,
+			"plugin: cannot load, so CRIU fails every dump: %s; install the libraries that it needs",
+			dlerror());
 		return;
 	}
 	descriptor = dlsym(plugin, "CR_PLUGIN_DESC");
 	if (!descriptor || descriptor->version > CRIU_PLUGIN_VERSION_0_2)
-		check_refuse(check,
-			     "plugin: %s is no plugin for this CRIU, so CRIU fails every dump;"
-			     " install it again",
-			     path);
+		check_refuse(
+			check,
+			"plugin: %s is no plugin for this CRIU, so CRIU fails every dump; install it again",
+			path);
 	else
 		check_say_ok(check, "plugin: %s loads", path);
 }
@@ -137,10 +137,10 @@ static void check_plugin(struct check *check, const char *directory)
 	(void)snprintf(path, sizeof(check->plugin), "%s%s%s", directory,
 		       length && directory[length - 1] == '/' ? "" : "/", PLUGIN_FILE);
 	if (access(path, R_OK) < 0)
-		check_refuse(check,
-			     "plugin: cannot read %s, where CRIU looks for it: %s; install"
-			     " the plugin there, or use criu --libdir",
-			     path, strerror(errno));
+		check_refuse(
+			check,
+			"plugin: cannot read %s, where CRIU looks for it: %s; install the plugin there, or use criu --libdir",
+			path, strerror(errno));
 	else if (!is_this_plugin(path))
 		check_refuse(check,
 			     "plugin: %s is another plugin, for example CRIU's own; replace it",
@@ -172,10 +172,10 @@ void check_criu(struct check *check)
 		int ret = elf_open(path, &criu);
 
 		if (ret < 0)
-			check_refuse(check,
-				     "CRIU: cannot examine %s: %s; it must be CRIU's"
-				     " program itself",
-				     path, strerror(-ret));
+			check_refuse(
+				check,
+				"CRIU: cannot examine %s: %s; it must be CRIU's program itself",
+				path, strerror(-ret));
 		else
 			(void)check_hooks(check, path, &criu);
 	}

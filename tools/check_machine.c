@@ -124,8 +124,9 @@ void check_machine(struct check *check, bool *ret_has_gpu)
 	say_kernel(check);
 	*ret_has_gpu = !ret && topology_count_gpus(&check->topology);
 	if (ret == -ENOENT) {
-		check_refuse(check, "GPUs: this machine has no AMD GPU, or amdgpu is not loaded: "
-				    "no " TOPOLOGY_SYSFS);
+		check_refuse(
+			check,
+			"GPUs: this machine has no AMD GPU, or amdgpu is not loaded: no " TOPOLOGY_SYSFS);
 		return;
 	}
 	if (ret < 0) {
@@ -133,8 +134,9 @@ void check_machine(struct check *check, bool *ret_has_gpu)
 		return;
 	}
 	if (!*ret_has_gpu) {
-		check_refuse(check, "GPUs: KFD shows none here; the machine has no AMD GPU that"
-				    " computes, or the device cgroup hides it");
+		check_refuse(
+			check,
+			"GPUs: KFD shows none here; the machine has no AMD GPU that computes, or the device cgroup hides it");
 		return;
 	}
 	check_driver(check);

@@ -135,8 +135,7 @@ static void print_estimate(const struct check *check)
 
 	printf("contents: about %s, which take %.1f s if the storage takes %d GiB/s\n",
 	       text_size(check->contents, size), gib / STORAGE_SPEED, STORAGE_SPEED);
-	printf("pause of a job that runs on: as long, or %.2f s with dump-memory for all contents if"
-	       " the GPUs copy %d GiB/s\n",
+	printf("pause of a job that runs on: as long, or %.2f s with dump-memory for all contents if the GPUs copy %d GiB/s\n",
 	       gib / COPY_SPEED, COPY_SPEED);
 	printf("only the dump can tell whether\n");
 	for (size_t i = 0; foresee_name_late(i, text, sizeof(text)); i++)
@@ -152,15 +151,15 @@ static int find_pid(struct check *check, pid_t *ret_pid)
 	if (ret < 0 && strspn(name, "0123456789") != strlen(name))
 		ret = container_find_pid(name, ret_pid);
 	if (ret == -ENOENT)
-		check_refuse(check,
-			     "there is no process %s, and neither podman nor docker to ask for a"
-			     " container of that name; give its pid",
-			     name);
+		check_refuse(
+			check,
+			"there is no process %s, and neither podman nor docker to ask for a container of that name; give its pid",
+			name);
 	else if (ret == -ESRCH)
-		check_refuse(check,
-			     "there is no process %s, and podman and docker know no container of"
-			     " that name for this user; give its pid",
-			     name);
+		check_refuse(
+			check,
+			"there is no process %s, and podman and docker know no container of that name for this user; give its pid",
+			name);
 	else if (ret == -ENOTCONN)
 		check_refuse(check, "container %s does not run; start it", name);
 	else if (ret < 0)
@@ -250,8 +249,7 @@ int check_process(struct check *check, const struct pid_list *tree, bool *ret_ha
 	if (!is_dumped(&surveys)) {
 		check_refuse(
 			check,
-			"process %s and its descendants have closed /dev/kfd: a dump has nothing"
-			" of AMD GPUs to save",
+			"process %s and its descendants have closed /dev/kfd: a dump has nothing of AMD GPUs to save",
 			check->request->pid);
 		return TOOL_YES;
 	}

@@ -72,16 +72,15 @@ void check_attach(struct check *check)
 	if (!file || fscanf(file, "%u", &scope) != 1 || !scope)
 		return;
 	if (scope >= YAMA_NO_ATTACH)
-		check_refuse(check,
-			     "ptrace: kernel.yama.ptrace_scope is %u, so CRIU cannot attach to a"
-			     " job; remove it from sysctl.d and boot again",
-			     scope);
+		check_refuse(
+			check,
+			"ptrace: kernel.yama.ptrace_scope is %u, so CRIU cannot attach to a job; remove it from sysctl.d and boot again",
+			scope);
 	else if (!criu_has(CAP_SYS_PTRACE))
-		check_refuse(check,
-			     "ptrace: kernel.yama.ptrace_scope is %u, so only a CRIU with"
-			     " CAP_SYS_PTRACE can attach to a job; run CRIU as root, or set it to 0"
-			     " (sysctl)",
-			     scope);
+		check_refuse(
+			check,
+			"ptrace: kernel.yama.ptrace_scope is %u, so only a CRIU with CAP_SYS_PTRACE can attach to a job; run CRIU as root, or set it to 0 (sysctl)",
+			scope);
 }
 
 /* All capabilities of this kernel, or 0 if it does not tell. */
@@ -117,10 +116,9 @@ void check_rights(const struct pid_list *tree)
 	for (size_t i = 0; i < tree->count; i++) {
 		if (is_restorable(tree->pids[i], all))
 			continue;
-		log_warn("process %d: lacks capabilities in its bounding set, so only a CRIU with"
-			 " CAP_SETPCAP restores it; run CRIU as root, or start the job with"
-			 " setpriv --no-new-privs",
-			 tree->pids[i]);
+		log_warn(
+			"process %d: lacks capabilities in its bounding set, so only a CRIU with CAP_SETPCAP restores it; run CRIU as root, or start the job with setpriv --no-new-privs",
+			tree->pids[i]);
 		return;
 	}
 }

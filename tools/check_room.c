@@ -20,11 +20,10 @@ static bool is_full(struct check *check, const struct image_room *room)
 	if (!room->bytes)
 		check_refuse(check, "images: %s has no room; choose another directory", dir);
 	else if (room->bytes < check->contents)
-		check_refuse(check,
-			     "images: %s has room for %s, and the contents need about %s; choose"
-			     " another directory",
-			     dir, text_size(room->bytes, found),
-			     text_size(check->contents, needed));
+		check_refuse(
+			check,
+			"images: %s has room for %s, and the contents need about %s; choose another directory",
+			dir, text_size(room->bytes, found), text_size(check->contents, needed));
 	return room->bytes < check->contents || !room->bytes;
 }
 
@@ -35,10 +34,10 @@ static bool is_limited(struct check *check, const struct image_room *room)
 
 	if (room->file_bytes >= check->largest)
 		return false;
-	check_refuse(check,
-		     "images: no file may be larger than %s, and the contents of a GPU need about"
-		     " %s; raise the limit (ulimit -f, LimitFSIZE)",
-		     text_size(room->file_bytes, found), text_size(check->largest, needed));
+	check_refuse(
+		check,
+		"images: no file may be larger than %s, and the contents of a GPU need about %s; raise the limit (ulimit -f, LimitFSIZE)",
+		text_size(room->file_bytes, found), text_size(check->largest, needed));
 	return true;
 }
 

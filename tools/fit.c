@@ -80,10 +80,9 @@ static void claim_gpus(struct fit *fit, const struct topology *saved, const stru
 			continue;
 		claim = &fit->claims[map->local[i]->gpu_id % MAP_CLAIMS];
 		if (*claim && *claim != id && !fit->quiet)
-			log_warn("GPU 0x%04x would replace saved GPU 0x%04x and, in another "
-				 "process, saved GPU 0x%04x: both would share its memory and its "
-				 "speed",
-				 map->local[i]->gpu_id, id, *claim);
+			log_warn(
+				"GPU 0x%04x would replace saved GPU 0x%04x and, in another process, saved GPU 0x%04x: both would share its memory and its speed",
+				map->local[i]->gpu_id, id, *claim);
 		if (!*claim)
 			*claim = id;
 	}
@@ -114,11 +113,10 @@ static int check_xnack(const struct fit *fit, const struct tool_kfd *kfd, const 
 		const struct topology_node *gpu = map->local[i];
 
 		if (gpu && kfd_xnack_is_forbidden(gpu, fit->noretry))
-			return log_error(-EPERM,
-					 "kfd %d: the process was saved with XNACK on, which GPU "
-					 "0x%04x does not support (gfx10 or newer, or "
-					 "amdgpu.noretry=1)",
-					 kfd->id, gpu->gpu_id);
+			return log_error(
+				-EPERM,
+				"kfd %d: the process was saved with XNACK on, which GPU 0x%04x does not support (gfx10 or newer, or amdgpu.noretry=1)",
+				kfd->id, gpu->gpu_id);
 	}
 	return 0;
 }
@@ -132,8 +130,7 @@ static void print_xnack(const struct fit *fit, const struct tool_kfd *kfd,
 	for (size_t i = 0; i < map->num_nodes; i++)
 		depends |= map->local[i] && kfd_xnack_is_forbidden(map->local[i], 1);
 	if (depends && !fit->kfd_minor && kfd_priv_has_xnack(&priv))
-		printf("  not checked: whether amdgpu has noretry=0 there, which these GPUs need for"
-		       " XNACK\n");
+		printf("  not checked: whether amdgpu has noretry=0 there, which these GPUs need for XNACK\n");
 }
 
 static bool has_compute_queues(const CriuKfd *kfd)
@@ -158,8 +155,7 @@ static void print_xccs(const struct fit *fit, const struct tool_kfd *kfd, const 
 	for (size_t i = 0; i < map->num_nodes; i++)
 		depends |= map->local[i] && topology_has_partitions(map->local[i]);
 	if (depends && !fit->kfd_minor && has_compute_queues(kfd->message))
-		printf("  not checked: whether the driver there restores compute queues on GPUs with"
-		       " several XCCs, or partitions of them\n");
+		printf("  not checked: whether the driver there restores compute queues on GPUs with several XCCs, or partitions of them\n");
 }
 
 /* What a restore checks after the mapping, before it calls the driver. Extra GPUs count as hidden.
@@ -239,8 +235,7 @@ static int check_nodes(const char *tree)
 		if (faccessat(dirfd(nodes), path, F_OK, 0) < 0 && errno == ENOENT)
 			return log_error(
 				-ENOENT,
-				"%s is no whole topology: nodes/%s is missing; copy all files"
-				" of its nodes",
+				"%s is no whole topology: nodes/%s is missing; copy all files of its nodes",
 				tree, path);
 	}
 	return ret;
@@ -281,8 +276,7 @@ static int check_renders(const struct tool_images *images)
 		if (node->num_of_bos || node->n_bo_entries)
 			return log_error(
 				-EOPNOTSUPP,
-				"render node %d: the image has GEM objects, which cannot be"
-				" restored yet",
+				"render node %d: the image has GEM objects, which cannot be restored yet",
 				images->renders[i].id);
 	}
 	return 0;
@@ -324,10 +318,10 @@ static int fit_render(struct fit *fit, const struct tool_images *images,
 
 	(void)snprintf(name, sizeof(name), "render node %d", render->id);
 	if (!device && !images->num_kfds)
-		return log_error(-EINVAL,
-				 "%s: the image says nothing of its GPU, and no process has KFD"
-				 " state",
-				 name);
+		return log_error(
+			-EINVAL,
+			"%s: the image says nothing of its GPU, and no process has KFD state",
+			name);
 	if (!device || is_of_process(images, device->node_id))
 		return 0;
 	ret = topology_entries_read(&device, 1, &saved);

@@ -35,9 +35,8 @@ int fit_driver_check(const struct tool_kfd *kfd, uint32_t kfd_minor)
 		return 0;
 	return log_error(-EOPNOTSUPP,
 			 "kfd %d: the driver has saved %" PRIu64
-			 " bytes for each BO, and that of this"
-			 " machine (KFD 1.%" PRIu32 ") reads records of another size; restore under"
-			 " the kernel of the dump",
+			 " bytes for each BO, and that of this machine (KFD 1.%" PRIu32
+			 ") reads records of another size; restore under the kernel of the dump",
 			 kfd->id, size, kfd_minor);
 }
 

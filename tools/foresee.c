@@ -320,9 +320,9 @@ static int check_kfd_files(struct dump_session *session, const struct survey *su
 	int ret = kfd_files_find(session, 0);
 
 	if (ret == -EPERM || ret == -ENOSYS) {
-		log_warn("processes: cannot compare their files of /dev/kfd: %s; run this command"
-			 " as root, and allow pidfd_getfd and kcmp to CRIU",
-			 strerror(-ret));
+		log_warn(
+			"processes: cannot compare their files of /dev/kfd: %s; run this command as root, and allow pidfd_getfd and kcmp to CRIU",
+			strerror(-ret));
 		return 0;
 	}
 	for (size_t i = 0; i < count; i++)

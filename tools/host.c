@@ -48,8 +48,7 @@ int host_open_images(const char *path)
 	if (!S_ISREG(stat.st_mode))
 		return log_error(
 			-EOPNOTSUPP,
-			"cannot open %s: neither a directory nor a file; an archive is read more"
-			" than once, so save it to a file",
+			"cannot open %s: neither a directory nor a file; an archive is read more than once, so save it to a file",
 			path);
 	host_set_streaming();
 	return image_archive_read(path, take_fd(&fd), &archive);

@@ -122,8 +122,7 @@ static int check_directory(struct image_archive *archive, const struct tar_membe
 		return 0;
 	return log_error(
 		-EOPNOTSUPP,
-		"archive %s: has images of AMD GPUs in %s and in %s; unpack it, and name the"
-		" directory of one dump",
+		"archive %s: has images of AMD GPUs in %s and in %s; unpack it, and name the directory of one dump",
 		archive->name, show_path(archive->directory, strlen(archive->directory), one),
 		show_path(entry->path, length, other));
 }
@@ -134,15 +133,15 @@ static int store(struct image_archive *archive, struct tar_member *entry, struct
 	char bytes[32u << 10];
 
 	if (entry->size > STATE_MAX - archive->store_size)
-		return log_error(-EOPNOTSUPP,
-				 "archive %s: its images of state have more than 1 GiB; unpack it,"
-				 " and name the directory with the images",
-				 archive->name);
+		return log_error(
+			-EOPNOTSUPP,
+			"archive %s: its images of state have more than 1 GiB; unpack it, and name the directory with the images",
+			archive->name);
 	if (entry->is_sparse)
-		return log_error(-EOPNOTSUPP,
-				 "archive %s: image %s has holes, which only images of contents may"
-				 " have; pack the images again, without --sparse",
-				 archive->name, member->name);
+		return log_error(
+			-EOPNOTSUPP,
+			"archive %s: image %s has holes, which only images of contents may have; pack the images again, without --sparse",
+			archive->name, member->name);
 	member->offset = archive->store_size;
 	for (uint64_t left = entry->size, part; left; left -= part) {
 		int ret;
@@ -222,21 +221,20 @@ static int report_inner(const struct image_archive *archive)
 {
 	char text[SHOWN];
 
-	return log_error(-EOPNOTSUPP,
-			 "archive %s: has no images of AMD GPUs, but another archive, %s; unpack"
-			 " it, and name the one inside",
-			 archive->name, show_path(archive->inner, strlen(archive->inner), text));
+	return log_error(
+		-EOPNOTSUPP,
+		"archive %s: has no images of AMD GPUs, but another archive, %s; unpack it, and name the one inside",
+		archive->name, show_path(archive->inner, strlen(archive->inner), text));
 }
 
 static int report_no_images(const struct image_archive *archive)
 {
 	if (archive->inner)
 		return report_inner(archive);
-	return log_error(-EOPNOTSUPP,
-			 "archive %s: has no images of AMD GPUs: its job used none, CRIU ran"
-			 " without the plugin, or CRIU wrote them to another directory (images-dir"
-			 " in its configuration)",
-			 archive->name);
+	return log_error(
+		-EOPNOTSUPP,
+		"archive %s: has no images of AMD GPUs: its job used none, CRIU ran without the plugin, or CRIU wrote them to another directory (images-dir in its configuration)",
+		archive->name);
 }
 
 static int check_members(struct image_archive *archive)

@@ -99,9 +99,7 @@ int images_read(struct tool_images *ret_images)
 	if (!images.num_kfds && !images.num_renders && !images.num_dmabufs)
 		return log_error(
 			-ENOENT,
-			"the directory has no images of AMD GPUs: its job used none, CRIU ran"
-			" without the plugin, or they are in a directory below, such as"
-			" checkpoint");
+			"the directory has no images of AMD GPUs: its job used none, CRIU ran without the plugin, or they are in a directory below, such as checkpoint");
 	*ret_images = images;
 	images = (struct tool_images){ 0 };
 	return 0;

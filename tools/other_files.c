@@ -175,9 +175,9 @@ static void warn_of(pid_t pid, const struct other_file *file)
 			       minor(file->device));
 	if (file->count > 1)
 		(void)snprintf(more, sizeof(more), " and %zu more", file->count - 1);
-	log_warn("process %d: descriptor %d%s is %s%s, which neither CRIU nor this plugin saves;"
-		 " have the process close it before the dump, unless another plugin saves it",
-		 pid, file->number, more, file->name, device);
+	log_warn(
+		"process %d: descriptor %d%s is %s%s, which neither CRIU nor this plugin saves; have the process close it before the dump, unless another plugin saves it",
+		pid, file->number, more, file->name, device);
 }
 
 int other_files_warn(pid_t pid, const struct topology *topology)

@@ -123,10 +123,10 @@ static int check_choice(const struct selftest *selftest)
 	{
 		found = true;
 		if (gpu->in_use && !selftest->request->force)
-			return trouble("another process uses GPU %s; wait for its end, choose a GPU"
-				       " with --gpu, or use --force",
-				       selftest->request->gpu ? selftest->request->gpu
-							      : "of this machine");
+			return trouble(
+				"another process uses GPU %s; wait for its end, choose a GPU with --gpu, or use --force",
+				selftest->request->gpu ? selftest->request->gpu
+						       : "of this machine");
 	}
 	return found ? TOOL_YES : trouble("there is no GPU %s", selftest->request->gpu);
 }
@@ -351,27 +351,27 @@ static bool choose_part(struct selftest *selftest, const struct topology_node *g
 	}
 	part->files = selftest->check.hooks >= HOOKS_OF_EARLY_PAUSE;
 	if (!part->files)
-		selftest_report_skip(report,
-				     "GPU 0x%04x: user memory of memfds and unlinked files,"
-				     " which needs CRIU 4.0",
-				     gpu->gpu_id);
+		selftest_report_skip(
+			report,
+			"GPU 0x%04x: user memory of memfds and unlinked files, which needs CRIU 4.0",
+			gpu->gpu_id);
 	part->packets = queue != FORESEE_QUEUE_NONE;
 	part->kernel = queue == FORESEE_QUEUE_WITH_WAVES && gpu->gfx_target_version == GFX90A;
 	if (!part->packets)
-		selftest_report_skip(report,
-				     "GPU 0x%04x: a compute queue, because this kernel does"
-				     " not restore it",
-				     gpu->gpu_id);
+		selftest_report_skip(
+			report,
+			"GPU 0x%04x: a compute queue, because this kernel does not restore it",
+			gpu->gpu_id);
 	else if (queue == FORESEE_QUEUE_AT_REST)
-		selftest_report_skip(report,
-				     "GPU 0x%04x: a running kernel, because this driver does"
-				     " not restore waves: queues tested with packets only",
-				     gpu->gpu_id);
+		selftest_report_skip(
+			report,
+			"GPU 0x%04x: a running kernel, because this driver does not restore waves: queues tested with packets only",
+			gpu->gpu_id);
 	else if (!part->kernel)
-		selftest_report_skip(report,
-				     "GPU 0x%04x: a running kernel, because there is no kernel"
-				     " for this GPU: queues tested with packets only",
-				     gpu->gpu_id);
+		selftest_report_skip(
+			report,
+			"GPU 0x%04x: a running kernel, because there is no kernel for this GPU: queues tested with packets only",
+			gpu->gpu_id);
 	return true;
 }
 

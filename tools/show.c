@@ -87,8 +87,8 @@ static void print_objects(const CriuKfd *kfd)
 
 	facts_read_objects(kfd, &objects);
 	if (!objects.known) {
-		printf("  private data of an unknown layout: %" PRIu32 " queues, events and SVM"
-		       " ranges\n",
+		printf("  private data of an unknown layout: %" PRIu32
+		       " queues, events and SVM ranges\n",
 		       kfd->num_of_objects);
 		return;
 	}

@@ -216,8 +216,7 @@ int tar_walk(const char *name, int fd, int (*take)(struct tar_member *member, vo
 	if (ret == -EOPNOTSUPP)
 		return log_error(
 			ret,
-			"archive %s: neither a tar nor one that gzip or zstd has compressed;"
-			" unpack it, and name the directory with the images",
+			"archive %s: neither a tar nor one that gzip or zstd has compressed; unpack it, and name the directory with the images",
 			name);
 	return ret < 0 ? ret : walk_entries(&walk, reader, NULL);
 }

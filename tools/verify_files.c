@@ -103,9 +103,9 @@ int verify_files(const struct tool_images *images, bool quiet)
 
 	if (fd == -ENOENT) {
 		if (!quiet)
-			log_warn("the images have no " FILES_NAME
-				 " of CRIU, so a missing image of a render node"
-				 " or of a dma-buf would not be found");
+			log_warn(
+				"the images have no " FILES_NAME
+				" of CRIU, so a missing image of a render node or of a dma-buf would not be found");
 		return 0;
 	}
 	if (fd < 0 || fstat(fd, &stat) < 0)

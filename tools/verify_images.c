@@ -23,10 +23,11 @@ static int check_kfds(const struct tool_images *images)
 
 		first = images_find_process(images, kfd->message->pid);
 		if (kfd->message->num_of_gpus && first != kfd)
-			return log_error(-EINVAL,
-					 "images: kfd %d and kfd %d both have the state of process"
-					 " %" PRIu32 ", so they are from two dumps",
-					 first->id, kfd->id, kfd->message->pid);
+			return log_error(
+				-EINVAL,
+				"images: kfd %d and kfd %d both have the state of process %" PRIu32
+				", so they are from two dumps",
+				first->id, kfd->id, kfd->message->pid);
 	}
 	return 0;
 }
@@ -121,12 +122,12 @@ static int check_imports(const struct tool_kfd *kfd, const struct object_list *o
 					 ", which the directory does not have",
 					 i, kfd->id, bo->object, bo->owner_pid);
 		if (!agree(object, bo))
-			return log_error(-EINVAL,
-					 "images: BO %zu of kfd %d imports object %" PRIu32
-					 " of process %" PRIu32
-					 ", whose image shares it in another way, so they are from"
-					 " two dumps",
-					 i, kfd->id, bo->object, bo->owner_pid);
+			return log_error(
+				-EINVAL,
+				"images: BO %zu of kfd %d imports object %" PRIu32
+				" of process %" PRIu32
+				", whose image shares it in another way, so they are from two dumps",
+				i, kfd->id, bo->object, bo->owner_pid);
 	}
 	return 0;
 }
@@ -138,12 +139,11 @@ static int check_gem_handles(const struct tool_kfd *kfd, const struct object_lis
 
 		if (handle->bo == IMAGE_NO_BO &&
 		    !find_object(objects, handle->owner_pid, handle->object))
-			return log_error(-EINVAL,
-					 "images: GEM handle %" PRIu32 " of kfd %d is of object"
-					 " %" PRIu32 " of process %" PRIu32
-					 ", which the directory does not have",
-					 handle->handle, kfd->id, handle->object,
-					 handle->owner_pid);
+			return log_error(
+				-EINVAL,
+				"images: GEM handle %" PRIu32 " of kfd %d is of object %" PRIu32
+				" of process %" PRIu32 ", which the directory does not have",
+				handle->handle, kfd->id, handle->object, handle->owner_pid);
 	}
 	return 0;
 }
@@ -206,9 +206,7 @@ static void warn_of_layouts(const struct tool_images *images)
 
 		if (kfd->message->num_of_gpus && kfd_priv_find_bo_size(&priv, &bo_size) < 0)
 			log_warn(
-				"kfd %d: its private data have a layout that this plugin does not"
-				" know, so they are not checked, and a restore refuses them without"
-				" AMDGPU_FORCE",
+				"kfd %d: its private data have a layout that this plugin does not know, so they are not checked, and a restore refuses them without AMDGPU_FORCE",
 				kfd->id);
 	}
 }
@@ -242,9 +240,9 @@ static void warn_of_sums(const struct tool_images *images)
 	if (unchecked.count > 1)
 		(void)snprintf(more, sizeof(more), " (like %zu more)", unchecked.count - 1);
 	if (unchecked.count)
-		log_warn("image %s%s has no checksum, as it is of another program, so damage would"
-			 " not be found",
-			 unchecked.first, more);
+		log_warn(
+			"image %s%s has no checksum, as it is of another program, so damage would not be found",
+			unchecked.first, more);
 }
 
 int verify_images(const struct tool_images *images)

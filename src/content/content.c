@@ -112,25 +112,24 @@ static void report_done(const struct worker *worker)
 	transfer_get_progress(worker->transfer, &end);
 	note_times(worker, &end);
 	log_info("GPU 0x%04x: %s %zu BOs, %" PRIu64
-		 " bytes in %.3f s, %.1f MiB/s, limited by %s, %u slots of"
-		 " %zu KiB",
+		 " bytes in %.3f s, %.1f MiB/s, limited by %s, %u slots of %zu KiB",
 		 job->gpu_id, worker->run->plan.save ? "saved" : "loaded", job->num_bos, bytes,
 		 seconds, (double)bytes / MIB / (seconds > 0 ? seconds : 1e-9), slower_side(&end),
 		 end.num_slots, end.slot_size >> 10);
 	if (!worker->run->plan.save && !job->has_checksums)
-		log_warn("GPU 0x%04x: the contents were not verified: the image has no checksums"
-			 " that this plugin knows",
-			 job->gpu_id);
+		log_warn(
+			"GPU 0x%04x: the contents were not verified: the image has no checksums that this plugin knows",
+			job->gpu_id);
 }
 
 static int check_memory(const struct content_run *run)
 {
 	for (size_t i = 0; i < run->num_workers; i++) {
 		if (run->workers[i].lost_memory)
-			return log_error(-EIO,
-					 "GPU 0x%04x: lost memory during the load (an uncorrectable"
-					 " error), so the loaded contents may be wrong",
-					 run->workers[i].job->gpu_id);
+			return log_error(
+				-EIO,
+				"GPU 0x%04x: lost memory during the load (an uncorrectable error), so the loaded contents may be wrong",
+				run->workers[i].job->gpu_id);
 	}
 	return 0;
 }
@@ -233,9 +232,9 @@ static void run_rest(struct content_run *run)
 	size_t rest = run->num_rest;
 
 	if (rest && !run->settings.one_thread)
-		log_warn("contents: cannot start more threads, so %zu of %zu GPUs are copied one "
-			 "after the other; a higher pids.max makes this faster",
-			 rest, run->num_workers);
+		log_warn(
+			"contents: cannot start more threads, so %zu of %zu GPUs are copied one after the other; a higher pids.max makes this faster",
+			rest, run->num_workers);
 	while (rest)
 		(void)run_worker(&run->workers[run->num_workers - rest--]);
 	run->num_rest = 0;
@@ -553,7 +552,7 @@ void content_totals_log(const struct content_totals *totals, bool saved, bool ch
 		 saved ? "dump" : "restore", totals->processes, gpus, (double)totals->bytes / MIB,
 		 seconds, rate, checks, pause);
 	if (totals->unwatched)
-		log_warn("%s: the driver does not count memory errors of its GPUs, so errors during"
-			 " the copies go unnoticed",
-			 saved ? "dump" : "restore");
+		log_warn(
+			"%s: the driver does not count memory errors of its GPUs, so errors during the copies go unnoticed",
+			saved ? "dump" : "restore");
 }

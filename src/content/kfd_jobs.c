@@ -96,10 +96,10 @@ int kfd_jobs_set_checksums(struct kfd_jobs *jobs, int id, const CriuKfd *kfd)
 					 id, job->gpu_id);
 		job->has_checksums = known && entry->has_contents_checksum;
 		if (job->has_checksums && entry->contents_checksum != checksum)
-			return log_error(-EBADMSG,
-					 "kfd %d: the checksums of GPU 0x%04x's BOs are not"
-					 " those that were saved",
-					 id, job->gpu_id);
+			return log_error(
+				-EBADMSG,
+				"kfd %d: the checksums of GPU 0x%04x's BOs are not those that were saved",
+				id, job->gpu_id);
 	}
 	return 0;
 }

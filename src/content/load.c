@@ -105,10 +105,10 @@ static void end_load(struct transfer *transfer)
 	for (size_t i = 0; transfer->checksums && i < job->num_bos; i++) {
 		if (transfer->checksums[i] == job->bos[i].checksum)
 			continue;
-		(void)steps_fail(transfer, -EBADMSG,
-				 "checksum mismatch, its contents in the image differ from those"
-				 " at the dump",
-				 i);
+		(void)steps_fail(
+			transfer, -EBADMSG,
+			"checksum mismatch, its contents in the image differ from those at the dump",
+			i);
 		return;
 	}
 }

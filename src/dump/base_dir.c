@@ -48,13 +48,13 @@ static int open_directory(const char *path)
 	_cleanup_close_ int fd = fd_open_at(host_image_dir(), path, O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0)
-		log_warn("option base: cannot open the directory \"%s\" (from the image directory):"
-			 " %s; all contents are written",
-			 path, strerror(-fd));
+		log_warn(
+			"option base: cannot open the directory \"%s\" (from the image directory): %s; all contents are written",
+			path, strerror(-fd));
 	else if (is_image_dir(fd))
-		log_warn("option base: \"%s\" is the image directory itself; all contents are"
-			 " written",
-			 path);
+		log_warn(
+			"option base: \"%s\" is the image directory itself; all contents are written",
+			path);
 	else
 		return take_fd(&fd);
 	return -1;
@@ -72,8 +72,7 @@ static void report_flaws(const struct base *base)
 	for (enum base_flaw flaw = 0; flaw < BASE_FLAWS; flaw++) {
 		if (base_count_flaws(base, flaw))
 			log_warn(
-				"option base: %zu of its pages files %s, and nothing is shared with"
-				" them",
+				"option base: %zu of its pages files %s, and nothing is shared with them",
 				base_count_flaws(base, flaw), texts[flaw]);
 	}
 }
@@ -143,20 +142,19 @@ void base_dir_finish(const struct dumped_process *process, struct content_job *j
 	if (!chunks->is_used) {
 		if (chunks->sums.count)
 			log_warn(
-				"option base: GPU 0x%04x: shares nothing, because the file takes its"
-				" bytes in order, or its contents or max-buffer-size are small",
+				"option base: GPU 0x%04x: shares nothing, because the file takes its bytes in order, or its contents or max-buffer-size are small",
 				job->gpu_id);
 		return;
 	}
 	log_info("GPU 0x%04x: shares %" PRIu64 " of %" PRIu64 " bytes with the base", job->gpu_id,
 		 chunks->shared_bytes, content_size(job->bos, job->num_bos));
 	if (chunks->error)
-		log_warn("option base: GPU 0x%04x: the file system cannot share blocks of the base"
-			 " with this image, so the contents are written: %s",
-			 job->gpu_id, strerror(chunks->error));
+		log_warn(
+			"option base: GPU 0x%04x: the file system cannot share blocks of the base with this image, so the contents are written: %s",
+			job->gpu_id, strerror(chunks->error));
 	/* The image is complete without them. */
 	if (write_sums(process, job) < 0)
-		log_warn("option base: GPU 0x%04x: without sums of its contents, the next dump"
-			 " shares nothing with this one",
-			 job->gpu_id);
+		log_warn(
+			"option base: GPU 0x%04x: without sums of its contents, the next dump shares nothing with this one",
+			job->gpu_id);
 }

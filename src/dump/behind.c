@@ -44,8 +44,8 @@ static int choose_size(uint64_t option, uint64_t *ret_bytes, uint64_t *ret_floor
 	if (option & OPTION_SHARE)
 		bytes = free_bytes / 100 * (option & ~OPTION_SHARE);
 	if (bytes > most)
-		log_warn("option dump-memory: of %" PRIu64 " MiB only %u%% of the free memory are"
-			 " taken, %" PRIu64 " MiB",
+		log_warn("option dump-memory: of %" PRIu64
+			 " MiB only %u%% of the free memory are taken, %" PRIu64 " MiB",
 			 bytes >> 20, OPTION_SHARE_MAX, most >> 20);
 	*ret_bytes = bytes < most ? bytes : most;
 	*ret_floor = free_bytes - most;
@@ -150,9 +150,9 @@ void behind_prepare(struct dump_session *session, pid_t top)
 	ret = take_in_turn(session, top);
 	(void)alarm(alarm_s);
 	if (ret < 0)
-		log_warn("option dump-memory: the job stands still until its contents are written,"
-			 " because the memory is not to be had: %s",
-			 strerror(-ret));
+		log_warn(
+			"option dump-memory: the job stands still until its contents are written, because the memory is not to be had: %s",
+			strerror(-ret));
 }
 
 int behind_await_copies(struct dump_session *session)

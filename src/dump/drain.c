@@ -106,9 +106,10 @@ int drain_is_due(const struct dump_session *session)
 	int ret = session->options->drain_s ? find_any(session, read_queues, &busy) : 0;
 
 	if (ret > 0)
-		log_info("%s: queue %u on GPU 0x%04x has waves that this kernel would not restore;"
-			 " the queues of the dump run on for up to %" PRIu64 " s, until they end",
-			 busy.process->name, busy.id, busy.gpu_id, session->options->drain_s);
+		log_info(
+			"%s: queue %u on GPU 0x%04x has waves that this kernel would not restore; the queues of the dump run on for up to %" PRIu64
+			" s, until they end",
+			busy.process->name, busy.id, busy.gpu_id, session->options->drain_s);
 	return ret;
 }
 

@@ -168,10 +168,9 @@ static void warn_of_signals(const struct dumped_process *process, uint64_t befor
 
 	for (int signal = 1; signal <= 64; signal++) {
 		if (missed >> (signal - 1) & 1)
-			log_warn("kfd %d: process %d got signal %d (%s) while its GPU state was"
-				 " saved, too late for CRIU's image: the restored process will not"
-				 " get it, and a one-shot timer will not expire again; dump again",
-				 process->id, process->vpid, signal, strsignal(signal));
+			log_warn(
+				"kfd %d: process %d got signal %d (%s) while its GPU state was saved, too late for CRIU's image: the restored process will not get it, and a one-shot timer will not expire again; dump again",
+				process->id, process->vpid, signal, strsignal(signal));
 	}
 }
 

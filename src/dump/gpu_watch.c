@@ -126,10 +126,10 @@ static int check_watch(const struct dumped_watch *watch, int id)
 
 	if (ret < 0 || !(flags & SPOILED_FLAGS))
 		return ret;
-	return log_error(-EIO,
-			 "kfd %d: GPU 0x%04x was reset during the dump (flags 0x%x), so the saved"
-			 " contents may be wrong",
-			 id, watch->gpu->gpu_id, flags);
+	return log_error(
+		-EIO,
+		"kfd %d: GPU 0x%04x was reset during the dump (flags 0x%x), so the saved contents may be wrong",
+		id, watch->gpu->gpu_id, flags);
 }
 
 int gpu_watch_check(const struct dump_session *session, const struct dumped_process *process)
@@ -173,9 +173,9 @@ int gpu_watch_check_memory(const struct dump_session *session)
 			uncounted = watch;
 	}
 	if (uncounted)
-		log_warn("GPU 0x%04x: the driver does not count its memory errors, so errors during"
-			 " the dump go unnoticed",
-			 uncounted->gpu->gpu_id);
+		log_warn(
+			"GPU 0x%04x: the driver does not count its memory errors, so errors during the dump go unnoticed",
+			uncounted->gpu->gpu_id);
 	return 0;
 }
 

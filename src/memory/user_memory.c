@@ -41,9 +41,9 @@ static void note_ranges(const struct restore_session *session, const struct proc
 	for (size_t i = 0; !ret && i < count; i++)
 		ret = restore_shared_add_range(session->shared, task->vpid, ranges[i]);
 	if (ret < 0)
-		log_warn("kfd %d: cannot check all memory that its GPUs use, because the memory of"
-			 " all tasks is in too many parts",
-			 task->kfd_id);
+		log_warn(
+			"kfd %d: cannot check all memory that its GPUs use, because the memory of all tasks is in too many parts",
+			task->kfd_id);
 }
 
 int user_memory_note(struct restore_session *session, const struct kfd_priv *priv,
@@ -55,9 +55,9 @@ int user_memory_note(struct restore_session *session, const struct kfd_priv *pri
 	int ret = kfd_priv_list_memory(priv, state->bos, &ranges, &count);
 
 	if (ret == -EINVAL) {
-		log_info("kfd %d: the private data does not report which memory of the process its"
-			 " GPUs use",
-			 task->kfd_id);
+		log_info(
+			"kfd %d: the private data does not report which memory of the process its GPUs use",
+			task->kfd_id);
 		return 0;
 	}
 	if (ret < 0)
@@ -84,11 +84,11 @@ static int list_ranges(const struct restore_shared *shared, pid_t vpid,
 static int refuse(int pid, const struct proc_range *range, bool force)
 {
 	if (!force)
-		return log_error(-EFAULT,
-				 "process %d: its GPUs use memory at 0x%" PRIx64 "-0x%" PRIx64
-				 ", and the restored process has no such memory;"
-				 " AMDGPU_FORCE=1 starts its queues anyway",
-				 pid, range->start, range->end);
+		return log_error(
+			-EFAULT,
+			"process %d: its GPUs use memory at 0x%" PRIx64 "-0x%" PRIx64
+			", and the restored process has no such memory; AMDGPU_FORCE=1 starts its queues anyway",
+			pid, range->start, range->end);
 	log_warn("process %d: its GPUs use memory at 0x%" PRIx64 "-0x%" PRIx64
 		 ", and the restored process has no such memory",
 		 pid, range->start, range->end);
@@ -105,9 +105,9 @@ int user_memory_check(const struct restore_session *session, pid_t pid, pid_t vp
 	if (!ret && count)
 		ret = proc_find_unmapped(pid, ranges, count, &missing);
 	if (ret < 0)
-		return log_error(ret,
-				 "process %d: cannot determine whether it has the memory that its"
-				 " GPUs use",
-				 pid);
+		return log_error(
+			ret,
+			"process %d: cannot determine whether it has the memory that its GPUs use",
+			pid);
 	return ret ? refuse(pid, &missing, session->options->force) : 0;
 }

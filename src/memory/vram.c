@@ -59,8 +59,7 @@ static unsigned int await_gpu(const struct restore_shared *shared, const char *n
 		}
 		if (!i)
 			log_info(
-				"%s: GPU 0x%04x: %llu MiB of VRAM are free, and the images need %llu"
-				" MiB; waiting up to %d s for processes that have ended",
+				"%s: GPU 0x%04x: %llu MiB of VRAM are free, and the images need %llu MiB; waiting up to %d s for processes that have ended",
 				name, gpu_id, to_mib(bytes), to_mib(claimed), WAIT_SECONDS);
 		if (i == polls) {
 			log_warn("%s: GPU 0x%04x: still only %llu MiB of VRAM are free", name,

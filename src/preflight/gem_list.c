@@ -246,8 +246,8 @@ static int keep_mappings(const struct saving *saving, struct gem_saved *saved)
 		if (!render_node_gem_can_map(mapping))
 			return preflight_refuse(
 				saving->process->session, DUMP_HAS_GEM_OBJECTS,
-				"%s: renderD%u, GEM handle %u with a mapping of flags"
-				" 0x%" PRIx64 " at 0x%" PRIx64 ",",
+				"%s: renderD%u, GEM handle %u with a mapping of flags 0x%" PRIx64
+				" at 0x%" PRIx64 ",",
 				saving->process->name, saving->file->gpu->drm_render_minor,
 				saved->handle, mapping->flags, mapping->addr);
 		if (saved->is_import || saved->bo == IMAGE_NO_BO ||

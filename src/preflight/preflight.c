@@ -386,10 +386,10 @@ static int check_queue_gpus(const struct dumped_process *process,
 {
 	for (size_t i = 0; i < num_queues; i++) {
 		if (!bo_index_gpu_of(process, queues[i].gpu_id))
-			return log_error(-EINVAL,
-					 "%s: queue %u is on GPU 0x%04x, which the process does"
-					 " not see",
-					 process->name, queues[i].id, queues[i].gpu_id);
+			return log_error(
+				-EINVAL,
+				"%s: queue %u is on GPU 0x%04x, which the process does not see",
+				process->name, queues[i].id, queues[i].gpu_id);
 	}
 	return 0;
 }
@@ -460,8 +460,7 @@ static int refuse_layout(const struct dumped_process *process, const struct kfd_
 	memcpy(&version, priv->bytes, priv->size < sizeof(version) ? priv->size : sizeof(version));
 	return preflight_refuse(
 		process->session, DUMP_UNKNOWN_LAYOUT,
-		"%s: the kernel's private data (version %u, %zu bytes for %u GPUs, %u"
-		" BOs and %u objects)",
+		"%s: the kernel's private data (version %u, %zu bytes for %u GPUs, %u BOs and %u objects)",
 		process->name, version, priv->size, priv->num_devices, priv->num_bos,
 		priv->num_objects);
 }
@@ -502,9 +501,9 @@ static int check_rebuild(const struct dumped_process *process, const struct kfd_
 						process->name, saved->id, saved->type,
 						saved->gpu_id);
 		if (ret < 0 && !has_warned)
-			log_warn("%s: cannot try whether this kernel can rebuild queue %u on"
-				 " GPU 0x%04x: %s; try a restore before you rely on the dump",
-				 process->name, saved->id, saved->gpu_id, strerror(-ret));
+			log_warn(
+				"%s: cannot try whether this kernel can rebuild queue %u on GPU 0x%04x: %s; try a restore before you rely on the dump",
+				process->name, saved->id, saved->gpu_id, strerror(-ret));
 		has_warned |= ret < 0;
 	}
 	return 0;

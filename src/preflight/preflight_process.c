@@ -121,9 +121,9 @@ int preflight_process_refuse_without_bos(const struct dump_session *session, pid
 	if (ret == -EINVAL)
 		return preflight_refuse(session, DUMP_HAS_NO_BO, "process %d:", pid);
 	if (ret != -EFAULT)
-		log_warn("process %d: cannot try whether this kernel can rebuild a process without"
-			 " BOs: %s; try a restore before you rely on the dump",
-			 pid, strerror(-ret));
+		log_warn(
+			"process %d: cannot try whether this kernel can rebuild a process without BOs: %s; try a restore before you rely on the dump",
+			pid, strerror(-ret));
 	return 0;
 }
 

@@ -29,10 +29,9 @@ void unused_gpus_warn(const struct topology *topology, const struct gpu_use *use
 		return;
 	if (count > 1)
 		(void)snprintf(more, sizeof(more), " (like %zu more)", count - 1);
-	log_warn("GPU 0x%04x%s: the job sees it and does not use it, but needs it again at each"
-		 " restore; start the job with the GPUs that it uses only (device cgroup, podman"
-		 " --device)",
-		 first, more);
+	log_warn(
+		"GPU 0x%04x%s: the job sees it and does not use it, but needs it again at each restore; start the job with the GPUs that it uses only (device cgroup, podman --device)",
+		first, more);
 }
 
 /* The element of the GPU that the process knows as @user_gpu_id. */

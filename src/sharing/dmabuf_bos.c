@@ -72,9 +72,9 @@ static int try_gpu(const struct shared_bos *shared, const struct topology_node *
 	if (ret < 0)
 		return is_out_of_resources(ret) ? ret : 0;
 	if (!bo.mmap_offset)
-		log_info("process %d: descriptor %d: the kernel does not report which BO of"
-			 " renderD%u this dma-buf is, because the CPU may not map it",
-			 file->pid, file->number, gpu->drm_render_minor);
+		log_info(
+			"process %d: descriptor %d: the kernel does not report which BO of renderD%u this dma-buf is, because the CPU may not map it",
+			file->pid, file->number, gpu->drm_render_minor);
 	if (!bo.mmap_offset || !has_bo_like(shared, device, size, bo.mmap_offset))
 		return 0;
 	file->has_bo = true;

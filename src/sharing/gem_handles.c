@@ -238,8 +238,7 @@ static int note_mapping(const struct gem_importer *importer, const struct gem_ha
 		ret = mappings_add_bo(task->mappings, &mapped);
 	return ret < 0 ? log_error(
 				 ret,
-				 "kfd %d: GEM handle %u of GPU 0x%04x: cannot record where the CPU"
-				 " can map it",
+				 "kfd %d: GEM handle %u of GPU 0x%04x: cannot record where the CPU can map it",
 				 task->kfd_id, handle->entry->handle, importer->gpu_id)
 		       : 0;
 }

@@ -272,10 +272,10 @@ int imports_await(const struct restore_session *session, struct awaited_object *
 		return log_error(ret, "%s: process %d has failed, and others share its BOs",
 				 awaited->name, failed);
 	if (ret == -ENODATA)
-		return log_error(ret,
-				 "%s: the image of process %d, which shares it, does not have it;"
-				 " the images are damaged, or from two dumps",
-				 awaited->name, awaited->owner);
+		return log_error(
+			ret,
+			"%s: the image of process %d, which shares it, does not have it; the images are damaged, or from two dumps",
+			awaited->name, awaited->owner);
 	return ret < 0 ? log_error(ret, "%s: process %d, which shares it, was not restored",
 				   awaited->name, awaited->owner)
 		       : 0;
@@ -306,12 +306,11 @@ static int check_gpu(const struct restored_task *task, const struct awaited_obje
 
 	if (relate(&gpu, &object->gpu) == relation)
 		return 0;
-	return log_error(-EXDEV,
-			 "%s: saved GPU 0x%04x of process %d, which makes it, is GPU 0x%04x now,"
-			 " and saved GPU 0x%04x of this process is GPU 0x%04x; choose GPUs with"
-			 " device-map that are %s, as at the dump",
-			 awaited->name, object->saved_gpu.gpu_id, awaited->owner,
-			 object->gpu.gpu_id, saved.gpu_id, gpu.gpu_id, words[relation]);
+	return log_error(
+		-EXDEV,
+		"%s: saved GPU 0x%04x of process %d, which makes it, is GPU 0x%04x now, and saved GPU 0x%04x of this process is GPU 0x%04x; choose GPUs with device-map that are %s, as at the dump",
+		awaited->name, object->saved_gpu.gpu_id, awaited->owner, object->gpu.gpu_id,
+		saved.gpu_id, gpu.gpu_id, words[relation]);
 }
 
 static int check_size(const struct awaited_object *awaited, int dmabuf_fd)
@@ -397,8 +396,7 @@ static int import_and_map(struct importer *importer, const struct import *import
 	ret = kfd_memory_import(importer->fd, import->gpu_id, import->addr, dmabuf_fd, &handle);
 	if (ret < 0)
 		return log_error(ret,
-				 "kfd %d: BO at 0x%" PRIx64 ": cannot import it from"
-				 " process %d",
+				 "kfd %d: BO at 0x%" PRIx64 ": cannot import it from process %d",
 				 task->kfd_id, import->addr, import->owner);
 	importer->next = import->handle + 1;
 	ret = check_handle(task, handle, import->handle);
@@ -484,11 +482,11 @@ static int check_joined(struct importer *importer, const struct import *import,
 		return ret;
 	if (is_one_file((int)bo->dmabuf_fd, dmabuf_fd))
 		return 0;
-	return log_error(-EXDEV,
-			 "kfd %d: BO at 0x%" PRIx64 ": the driver has not shared it with process"
-			 " %d by its share handle; restore where the job was dumped, with that"
-			 " driver",
-			 task->kfd_id, import->addr, import->owner);
+	return log_error(
+		-EXDEV,
+		"kfd %d: BO at 0x%" PRIx64
+		": the driver has not shared it with process %d by its share handle; restore where the job was dumped, with that driver",
+		task->kfd_id, import->addr, import->owner);
 }
 
 /* Also after an error, although the task then ends. */
@@ -526,9 +524,9 @@ int imports_restore(struct restore_session *session, int fd, const struct kfd_st
 	}
 	ret = free_fillers(&importer, ret);
 	if (!ret)
-		log_info("kfd %d: shares %zu BOs, and imports %zu, with %zu fillers, and %zu by"
-			 " share handles",
-			 session->task.kfd_id, imports->num_made, imports->count - num_joined,
-			 importer.num_fillers, num_joined);
+		log_info(
+			"kfd %d: shares %zu BOs, and imports %zu, with %zu fillers, and %zu by share handles",
+			session->task.kfd_id, imports->num_made, imports->count - num_joined,
+			importer.num_fillers, num_joined);
 	return ret;
 }

@@ -323,8 +323,7 @@ static void check_holders(struct shared_bos *shared, struct shared_bo *run, size
 			run[i].problem =
 				is_import(&run[i])
 					? "its dma-buf has more holders than the dump knows"
-					: "its dma-buf has more holders than the dump knows,"
-					  " and the driver does not report the owner";
+					: "its dma-buf has more holders than the dump knows, and the driver does not report the owner";
 	}
 }
 

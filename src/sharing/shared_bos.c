@@ -295,8 +295,8 @@ static int read_orphan(const struct dumped_process *process, struct shared_bo *o
 				 process->name, bo->addr);
 	orphan->made_flags = kfd_bo_flags_of_gem(bo->alloc_flags, made.flags);
 	if (made.mmap_offset && made.mmap_offset != bo->offset)
-		orphan->lost = "it is of another PCI device, and the process that made it has freed"
-			       " it";
+		orphan->lost =
+			"it is of another PCI device, and the process that made it has freed it";
 	return 0;
 }
 
@@ -386,13 +386,11 @@ static int check_holders(const struct dumped_process *process)
 		count++;
 	}
 	if (first)
-		log_warn("%s: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", and %u more: the"
-			 " kernel counts more holders than the dump knows; a process outside the"
-			 " dump that shares the BO will not see the restored one, and as long as it"
-			 " has a share handle of the BO, a restore fails; dump all processes that"
-			 " share it together",
-			 process->name, first->index, first->size,
-			 process->state.bos[first->index].addr, count - 1);
+		log_warn(
+			"%s: BO %u of %" PRIu64 " bytes at 0x%" PRIx64
+			", and %u more: the kernel counts more holders than the dump knows; a process outside the dump that shares the BO will not see the restored one, and as long as it has a share handle of the BO, a restore fails; dump all processes that share it together",
+			process->name, first->index, first->size,
+			process->state.bos[first->index].addr, count - 1);
 	return 0;
 }
 
@@ -431,9 +429,10 @@ static void recreate(struct dumped_process *process, const struct shared_bo *bo)
 	const uint32_t flags = saved->alloc_flags | bo->made_flags;
 
 	if (bo->object || flags != saved->alloc_flags)
-		log_info("%s: BO at 0x%" PRIx64 ": its creator has freed it, so this process"
-			 " recreates it, with flags 0x%x",
-			 process->name, saved->addr, flags);
+		log_info(
+			"%s: BO at 0x%" PRIx64
+			": its creator has freed it, so this process recreates it, with flags 0x%x",
+			process->name, saved->addr, flags);
 	saved->alloc_flags = flags;
 }
 
@@ -471,10 +470,10 @@ int shared_bos_check_seen(const struct dump_session *session)
 		const struct dumped_process *process = &session->processes[bo->process];
 
 		if (bo->object && process->id == DUMP_NO_ID)
-			return log_error(-EOPNOTSUPP,
-					 "process %d: shares memory of GPU 0x%04x with a process of"
-					 " the dump, but is not dumped; dump both together",
-					 process->pid, bo->gpu_id);
+			return log_error(
+				-EOPNOTSUPP,
+				"process %d: shares memory of GPU 0x%04x with a process of the dump, but is not dumped; dump both together",
+				process->pid, bo->gpu_id);
 	}
 	return 0;
 }
