@@ -89,8 +89,8 @@ static void claim_gpus(struct fit *fit, const struct topology *saved, const stru
 }
 
 /* Maps @saved and writes the map, which the caller frees. -ENODEV: no mapping exists. */
-static int decide(struct fit *fit, const char *name, const struct topology *saved,
-		  struct gpu_map *ret_map)
+static int fit_decide(struct fit *fit, const char *name, const struct topology *saved,
+		      struct gpu_map *ret_map)
 {
 	int ret = map_decide_in_tree(&fit->tree, saved, fit->local, &fit->options->map, ret_map);
 
@@ -160,8 +160,8 @@ static void print_xccs(const struct fit *fit, const struct tool_kfd *kfd, const 
 
 /* What a restore checks after the mapping, before it calls the driver. Extra GPUs count as hidden.
  */
-static int check_process(const struct fit *fit, const struct tool_kfd *kfd, struct topology *saved,
-			 struct gpu_map *map)
+static int check_saved_process(const struct fit *fit, const struct tool_kfd *kfd,
+			       struct topology *saved, struct gpu_map *map)
 {
 	struct restored_task task = {
 		.vpid = (pid_t)kfd->message->pid,
@@ -191,10 +191,10 @@ static int fit_process(struct fit *fit, const struct tool_kfd *kfd)
 
 	(void)snprintf(name, sizeof(name), "process %u (kfd %d)", kfd->message->pid, kfd->id);
 	if (!ret)
-		ret = decide(fit, name, &saved, &map);
+		ret = fit_decide(fit, name, &saved, &map);
 	if (ret < 0)
 		return ret;
-	ret = check_process(fit, kfd, &saved, &map);
+	ret = check_saved_process(fit, kfd, &saved, &map);
 	if (!fit->quiet)
 		print_map(name, ret < 0 ? "does not fit, with this mapping" : "fits", &saved, &map);
 	if (!fit->quiet && !ret) {
@@ -327,7 +327,7 @@ static int fit_render(struct fit *fit, const struct tool_images *images,
 	ret = topology_entries_read(&device, 1, &saved);
 	if (ret < 0)
 		return log_error(ret, "%s: cannot read the saved topology", name);
-	ret = decide(fit, name, &saved, &map);
+	ret = fit_decide(fit, name, &saved, &map);
 	if (!ret && !fit->quiet)
 		print_map(name, "fits", &saved, &map);
 	return ret;

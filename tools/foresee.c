@@ -170,7 +170,7 @@ static int fill_process(struct dumped_process *process, const struct survey *sur
 	return 0;
 }
 
-static int check_process(const struct dumped_process *process, const struct survey *survey)
+static int foresee_process(const struct dumped_process *process, const struct survey *survey)
 {
 	if (survey->has_kfd && !process->state.num_bos &&
 	    preflight_process_ask_without_bos() == -EINVAL)
@@ -266,7 +266,7 @@ static int check_survey(struct dump_session *session, const struct survey *surve
 {
 	static int (*const checks[])(const struct dumped_process *process,
 				     const struct survey *survey) = {
-		check_process,
+		foresee_process,
 		check_queues,
 		check_contents,
 		check_render_files,

@@ -93,7 +93,7 @@ static void keep_visible(struct restored_task *task, const char *cause)
 	task->num_hidden = 0;
 }
 
-static int refuse(const struct restored_task *task, int ret, const char *cause)
+static int refuse_extra_gpus(const struct restored_task *task, int ret, const char *cause)
 {
 	char names[512];
 
@@ -108,7 +108,7 @@ static int refuse(const struct restored_task *task, int ret, const char *cause)
 static int cannot_hide(struct restored_task *task, int ret, const char *cause)
 {
 	if (task->must_hide)
-		return refuse(task, ret, cause);
+		return refuse_extra_gpus(task, ret, cause);
 	keep_visible(task, cause);
 	return 0;
 }

@@ -285,7 +285,7 @@ static int check_gem_handles(struct dumped_process *process)
 	return ret;
 }
 
-static int check_process(struct dumped_process *process)
+static int check_in_snapshot(struct dumped_process *process)
 {
 	int ret = check_state(process);
 
@@ -305,7 +305,7 @@ static int check_all(struct dump_session *session)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < session->num_processes; i++)
-		ret = check_process(&session->processes[i]);
+		ret = check_in_snapshot(&session->processes[i]);
 	if (!ret)
 		ret = render_files_check(session);
 	if (!ret)

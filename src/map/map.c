@@ -32,7 +32,7 @@ void map_note_unreachable(struct topology *local,
 }
 
 /* map_decide() takes -ENODEV with a reason for an answer. */
-static int refuse(struct gpu_map *map, enum map_reason reason)
+static int end_without_map(struct gpu_map *map, enum map_reason reason)
 {
 	map->outcome = reason == REASON_MALFORMED ? MAP_MALFORMED : MAP_REFUSED;
 	map->reason = reason;
@@ -48,7 +48,7 @@ static int refuse_repeated(struct gpu_map *map, const struct map_input *in)
 	if (!repeated)
 		return 0;
 	map->gpu_id = repeated->gpu_id;
-	return refuse(map, REASON_MALFORMED);
+	return end_without_map(map, REASON_MALFORMED);
 }
 
 static int refuse_gpu(struct gpu_map *map, const struct map_input *in, size_t saved)
@@ -58,7 +58,7 @@ static int refuse_gpu(struct gpu_map *map, const struct map_input *in, size_t sa
 	(void)gpu_rules_nearest(in->saved.gpus[saved], &in->local, in->options, &first);
 	map->property = first.property;
 	map->gpu_id = in->saved.gpus[saved]->gpu_id;
-	return refuse(map, REASON_NO_CANDIDATE);
+	return end_without_map(map, REASON_NO_CANDIDATE);
 }
 
 /* Checks the pairs before the search, so that the log can name the pair and the rule. */
@@ -76,7 +76,7 @@ static int apply_device_map(struct map_input *in, struct gpu_map *map)
 	if (!map->device_map_error)
 		device_map_check(in, map);
 	if (map->device_map_error)
-		return refuse(map, REASON_DEVICE_MAP);
+		return end_without_map(map, REASON_DEVICE_MAP);
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
 		if (in->pinned[i] != NOT_PINNED)
 			in->candidates[i] = set_of((size_t)in->pinned[i]);
@@ -131,7 +131,7 @@ static int compare_gpus(struct map_input *in, struct gpu_map *map)
 	int ret;
 
 	if (in->saved.num_gpus > in->local.num_gpus)
-		return refuse(map, REASON_COUNT);
+		return end_without_map(map, REASON_COUNT);
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
 		in->candidates[i] = gpu_rules_candidates(&in->saved, i, &in->local, in->options);
 		in->same_device[i] = gpu_rules_same_device(&in->saved, i, &in->local);
@@ -148,7 +148,7 @@ static int compare_gpus(struct map_input *in, struct gpu_map *map)
 			return refuse_gpu(map, in, i);
 	}
 	if (!matching_exists(in->candidates, in->saved.num_gpus))
-		return refuse(map, REASON_COUNT_FITTING);
+		return end_without_map(map, REASON_COUNT_FITTING);
 	return 0;
 }
 
@@ -244,13 +244,13 @@ static int refuse_together(const struct map_input *in, unsigned int links,
 	int ret = search_any(&problem, result);
 
 	if (ret == -ESRCH)
-		return refuse(map, REASON_SHARING);
+		return end_without_map(map, REASON_SHARING);
 	problem.rules = links;
 	if (!ret)
 		ret = search_any(&problem, result);
 	if (ret == -ESRCH)
-		return refuse(map, REASON_LINKS);
-	return ret < 0 ? ret : refuse(map, REASON_NUMA);
+		return end_without_map(map, REASON_LINKS);
+	return ret < 0 ? ret : end_without_map(map, REASON_NUMA);
 }
 
 static int find_by_cpu(const struct map_input *in, unsigned int links, struct search_result *result,
@@ -345,7 +345,7 @@ static int decide(struct map_input *in, struct gpu_map *map)
 	ret = find_for_queues(in, &result, map);
 	map->attempts = result.attempts;
 	if (ret == -E2BIG)
-		return refuse(map, REASON_UNDECIDED);
+		return end_without_map(map, REASON_UNDECIDED);
 	if (!ret)
 		note_result(in, &result, map);
 	return ret;
@@ -404,7 +404,7 @@ static int map_init(const struct topology *saved, const struct topology *local,
 	if (!map->input || !map->local || !map->extra)
 		return -ENOMEM;
 	*map->input = *question;
-	return input_init(saved, local, map->input) < 0 ? refuse(map, REASON_TOO_MANY) : 0;
+	return input_init(saved, local, map->input) < 0 ? end_without_map(map, REASON_TOO_MANY) : 0;
 }
 
 /* @question: the options, the tree, and how to use it. */

@@ -81,7 +81,7 @@ static int list_ranges(const struct restore_shared *shared, pid_t vpid,
 	return ret;
 }
 
-static int refuse(int pid, const struct proc_range *range, bool force)
+static int refuse_missing_memory(int pid, const struct proc_range *range, bool force)
 {
 	if (!force)
 		return log_error(
@@ -109,5 +109,5 @@ int user_memory_check(const struct restore_session *session, pid_t pid, pid_t vp
 			ret,
 			"process %d: cannot determine whether it has the memory that its GPUs use",
 			pid);
-	return ret ? refuse(pid, &missing, session->options->force) : 0;
+	return ret ? refuse_missing_memory(pid, &missing, session->options->force) : 0;
 }

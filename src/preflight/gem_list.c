@@ -258,7 +258,7 @@ static int keep_mappings(const struct saving *saving, struct gem_saved *saved)
 	return 0;
 }
 
-static int refuse(const struct saving *saving, uint32_t handle, const char *what)
+static int refuse_handle(const struct saving *saving, uint32_t handle, const char *what)
 {
 	return preflight_refuse(saving->process->session, DUMP_HAS_GEM_OBJECTS,
 				"%s: renderD%u, GEM handle %u,%s", saving->process->name,
@@ -289,7 +289,8 @@ static int save_without_list(const struct saving *saving, struct gem_saved *save
 {
 	return saved->bo != IMAGE_NO_BO && saved->metadata
 		       ? 0
-		       : refuse(saving, saved->handle, " which the program may have mapped,");
+		       : refuse_handle(saving, saved->handle,
+				       " which the program may have mapped,");
 }
 
 static int save_handle(const struct saving *saving, const struct gem_named *named,
@@ -305,7 +306,7 @@ static int save_handle(const struct saving *saving, const struct gem_named *name
 	saved->key = named->key;
 	saved->bo = bo ? bo->index : IMAGE_NO_BO;
 	if (!named->key || named->handle > IMAGE_HANDLE_MAX(named - file->handles))
-		return refuse(saving, named->handle, "");
+		return refuse_handle(saving, named->handle, "");
 	ret = read_metadata(saving, saved);
 	if (ret < 0)
 		return ret;

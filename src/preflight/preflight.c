@@ -302,8 +302,8 @@ bool preflight_shows_early(size_t index)
 	return rules[index].shows_early || rules[index].text.group == PREFLIGHT_DUMP;
 }
 
-static int refuse(const struct dump_session *session, const struct preflight_text *text,
-		  const char *object)
+static int refuse_by_text(const struct dump_session *session, const struct preflight_text *text,
+			  const char *object)
 {
 	if (!text->can_be_forced)
 		return log_error(-EOPNOTSUPP, "%s %s; %s", object, text->what, text->remedy);
@@ -323,7 +323,7 @@ int preflight_refuse(const struct dump_session *session, enum dump_rule rule, co
 	va_start(arguments, format);
 	(void)vsnprintf(object, sizeof(object), format, arguments);
 	va_end(arguments);
-	return refuse(session, &rules[rule].text, object);
+	return refuse_by_text(session, &rules[rule].text, object);
 }
 
 void preflight_warn_of(enum dump_rule rule, const char *format, ...)
@@ -345,7 +345,7 @@ int preflight_check_dump(const struct dump_session *session)
 		int ret = rules[i].find_dump ? rules[i].find_dump() : -ENOENT;
 
 		if (!ret)
-			ret = refuse(session, &rules[i].text, "dump:");
+			ret = refuse_by_text(session, &rules[i].text, "dump:");
 		if (ret < 0 && ret != -ENOENT)
 			return ret;
 	}
@@ -413,7 +413,7 @@ static int check_queue_rule(const struct dumped_process *process,
 		return 0;
 	(void)snprintf(name, sizeof(name), "%s: queue %u of type %u on GPU 0x%04x%s", process->name,
 		       first->id, first->type, first->gpu_id, count_more(broken, more));
-	return refuse(process->session, &rule->text, name);
+	return refuse_by_text(process->session, &rule->text, name);
 }
 
 int preflight_check_queues_early(const struct dumped_process *process,
@@ -539,7 +539,7 @@ static int refuse_bo(const struct dumped_process *process, uint32_t index, size_
 		       "%s: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x,%s",
 		       process->name, index, bo->size, bo->addr, bo->alloc_flags,
 		       count_more(count, more));
-	return refuse(process->session, &rule->text, name);
+	return refuse_by_text(process->session, &rule->text, name);
 }
 
 static int check_bo_rule(const struct dumped_process *process, const struct rule *rule)

@@ -95,7 +95,8 @@ static const struct rule {
 	  true, false },
 };
 
-static int refuse(const struct check *check, const struct kfd_queue *queue, const struct rule *rule)
+static int refuse_queue(const struct check *check, const struct kfd_queue *queue,
+			const struct rule *rule)
 {
 	const struct kfd_priv_queue *saved = queue->saved;
 
@@ -151,7 +152,7 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 		if (rules[i].asks_driver && !check->kfd_minor)
 			continue;
 		if (rules[i].is_broken(&queue))
-			ret = refuse(check, &queue, &rules[i]);
+			ret = refuse_queue(check, &queue, &rules[i]);
 	}
 	return ret < 0 ? ret : repair(check, &queue);
 }

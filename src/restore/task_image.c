@@ -198,8 +198,8 @@ static int ask(const struct restore_session *session, const struct topology *sav
 /* A GPU whose node must be made comes after those whose nodes are there: a runtime that sets the
  * device cgroup late (crun with cgroupfs) shows all GPUs to the task, and its /dev names those of
  * the job. But it comes before a GPU that another process has. */
-static int decide(const struct restore_session *session, const struct topology *saved,
-		  struct topology *local, struct gpu_map *ret_map)
+static int decide_task_map(const struct restore_session *session, const struct topology *saved,
+			   struct topology *local, struct gpu_map *ret_map)
 {
 	_cleanup_(map_done) struct gpu_map map = { 0 }, wider = { 0 };
 	bool missing = put_off_missing(session, local, true);
@@ -253,12 +253,12 @@ static int choose(const struct restore_session *session, const struct topology *
 	int ret;
 
 	log_missing(session, local);
-	ret = decide(session, saved, local, map);
+	ret = decide_task_map(session, saved, local, map);
 	if (ret < 0 || !claim_gpus(session, saved, map, false))
 		return ret;
 	/* Another task may have claimed a GPU since the mapper looked. */
 	map_done(map);
-	return decide(session, saved, local, map);
+	return decide_task_map(session, saved, local, map);
 }
 
 int task_image_map_gpus(struct restore_session *session, const char *name,

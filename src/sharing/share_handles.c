@@ -59,8 +59,8 @@ static void wait_once(struct waiter *waiter)
 
 /* Whether the restored BO keeps its handle or gets a new one. A task that shares the BO may have
  * run RESTORE, so that the handle is in use. It has decided before. */
-static int decide(struct waiter *waiter, const KfdBoEntry *bo, const uint32_t *handle,
-		  enum object_name *ret_name)
+static int decide_handle_name(struct waiter *waiter, const KfdBoEntry *bo, const uint32_t *handle,
+			      enum object_name *ret_name)
 {
 	struct restore_session *session = waiter->session;
 	const uint32_t object = bo->by_share_handle ? bo->object : 0;
@@ -111,7 +111,7 @@ int share_handles_await(struct restore_session *session, int fd)
 		if (kfd_priv_read_bo(&priv, bo_size, i, &record) < 0 ||
 		    !kfd_priv_has_share_handle(&record.ipc))
 			continue;
-		ret = decide(&waiter, kfd->bo_entries[i], record.ipc.handle, &name);
+		ret = decide_handle_name(&waiter, kfd->bo_entries[i], record.ipc.handle, &name);
 		if (ret < 0 || name != NAME_FRESH)
 			continue;
 		objects_rename(session->objects, record.ipc.handle);

@@ -340,8 +340,8 @@ static const struct shared_bo *find_problem(const struct dumped_process *process
 	return bo && bo->problem ? bo : NULL;
 }
 
-static int refuse(const struct dumped_process *process, const struct shared_bo *bo,
-		  enum dump_rule rule, const char *problem)
+static int refuse_shared_bo(const struct dumped_process *process, const struct shared_bo *bo,
+			    enum dump_rule rule, const char *problem)
 {
 	return preflight_refuse(process->session, rule,
 				"%s: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x, (%s)",
@@ -357,7 +357,7 @@ static int check_orphans(const struct dumped_process *process)
 		const struct shared_bo *bo = find(process, i);
 
 		if (bo && !bo->problem && bo->lost)
-			ret = refuse(process, bo, DUMP_BO_SHARED, bo->lost);
+			ret = refuse_shared_bo(process, bo, DUMP_BO_SHARED, bo->lost);
 	}
 	return ret;
 }
@@ -380,8 +380,8 @@ static int check_holders(const struct dumped_process *process)
 		if (!bo || !bo->has_external_holder || bo->problem)
 			continue;
 		if (needs_end_of_holder(bo))
-			return refuse(process, bo, DUMP_BO_HELD,
-				      "its dma-buf has more holders than the dump knows");
+			return refuse_shared_bo(process, bo, DUMP_BO_HELD,
+						"its dma-buf has more holders than the dump knows");
 		first = first ? first : bo;
 		count++;
 	}
@@ -400,8 +400,9 @@ int shared_bos_check(const struct dumped_process *process)
 	int ret = check_own_bos(process);
 
 	if (!ret && problem)
-		ret = refuse(process, problem, problem->outside ? DUMP_BO_OUTSIDE : DUMP_BO_SHARED,
-			     problem->problem);
+		ret = refuse_shared_bo(process, problem,
+				       problem->outside ? DUMP_BO_OUTSIDE : DUMP_BO_SHARED,
+				       problem->problem);
 	if (!ret)
 		ret = check_holders(process);
 	return ret < 0 ? ret : check_orphans(process);
