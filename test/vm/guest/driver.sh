@@ -267,6 +267,13 @@ no_complaint() {
 	[ ! -s complaints.txt ] || fail "the kernel complains: $(head -n 1 complaints.txt)"
 }
 
+# For a scenario that lets queues reach memory that is not there: the kernel complains of nothing else.
+forget_page_faults() {
+	complaints | grep -v 'no-retry page fault' > complaints.txt || true
+	[ ! -s complaints.txt ] || fail "the kernel complains: $(head -n 1 complaints.txt)"
+	dmesg -C
+}
+
 # Prints complaints of the kernel. Linux 6.1 calls it an error that ip_block_mask leaves out the SMU, and warns often
 # that the CPU sees more VRAM than one-small has (amdgpu_gmc_vram_full_visible() in amdgpu_gmc.h). Linux 6.1 to 7.3 warn
 # when a process ends that was restored on a GPU with another gpu_id: by the id in the handle of its event page, KFD does not

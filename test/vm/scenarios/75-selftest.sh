@@ -87,12 +87,13 @@ scenario_selftest_beside() {
 }
 
 # broken NAME SECONDS WORDS: the selftest with this plugin fails, and says why. A step may take so long. What the emulated GPU
-# has seen of it is forgotten.
+# and the kernel have seen of it is forgotten.
 broken() {
 	selftest 1 --quick --limit "$2" -L "/opt/vm/lib/broken/$1"
 	has_line report.txt "^FAILED  GPU 0x[0-9a-f]*: job, trip [01]: $3"
 	has_line report.txt "^The selftest has FAILED.\$"
 	note_violations
+	forget_page_faults
 }
 
 # Each plugin breaks one promise of a restore.
