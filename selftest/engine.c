@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Queues copies faster than the engine does them, and waits for the last one. */
 #include "engine.h"
 
 #include <time.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* One thread moves a file in blocks, first into the page cache, then to its end, then back. */
 #include "selftest_storage.h"
 
 #include <errno.h>
