@@ -161,6 +161,15 @@ static int tell_violations(const struct hive *gpus, const char *argument, struct
 	return 0;
 }
 
+static int forget_violations(const struct hive *gpus, const char *argument, struct answer *answer)
+{
+	(void)argument;
+	for (unsigned int i = 0; i < gpus->num_nodes; i++)
+		report_forget(&gpus->nodes[i]->report);
+	add(answer, "ok");
+	return 0;
+}
+
 static const char *state_of(const struct queue *queue)
 {
 	if (queue->is_faulted)
@@ -208,6 +217,7 @@ static const struct {
 	{ "fault", true, inject_fault },
 	{ "counters", false, tell_counters },
 	{ "violations", false, tell_violations },
+	{ "forget", false, forget_violations },
 	{ "queues", false, tell_queues },
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <time.h>
+#include <unistd.h>
 
 static int open_one(const char *path, FILE **ret_file)
 {
@@ -74,4 +75,15 @@ void report_violation(struct report *report, const char *format, ...)
 		return;
 	(void)fprintf(report->files->violations, "%s%s\n", report->name, text);
 	(void)fflush(report->files->violations);
+}
+
+void report_forget(struct report *report)
+{
+	FILE *file = report->files ? report->files->violations : NULL;
+
+	report->num_violations = 0;
+	if (!file)
+		return;
+	rewind(file);
+	(void)!ftruncate(fileno(file), 0);
 }

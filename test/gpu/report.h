@@ -41,5 +41,7 @@ __attribute__((format(printf, 3, 4))) void
 report_log(struct report *report, enum report_level level, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void report_violation(struct report *report,
 							    const char *format, ...);
+/* A test has provoked the violations so far. Empties the file, which has those of all GPUs. */
+void report_forget(struct report *report);
 
 #endif

@@ -63,6 +63,8 @@ MACHINE_TEST(counters_and_violations_are_told)
 	assert_non_null(strstr(ask("counters"), "sdma4.bytes=123 "));
 	assert_non_null(strstr(ask("counters"), "violations=2\n"));
 	assert_string_equal(ask("violations"), "2: first; second 2\n");
+	assert_string_equal(ask("forget"), "ok\n");
+	assert_string_equal(ask("violations"), "0\n");
 }
 
 MACHINE_TEST(mapped_queues_are_listed)

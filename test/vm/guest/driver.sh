@@ -274,6 +274,12 @@ forget_page_faults() {
 	dmesg -C
 }
 
+# For a scenario that provokes them.
+forget_violations() {
+	ask_gpu forget
+	note_violations
+}
+
 # Prints complaints of the kernel. Linux 6.1 calls it an error that ip_block_mask leaves out the SMU, and warns often
 # that the CPU sees more VRAM than one-small has (amdgpu_gmc_vram_full_visible() in amdgpu_gmc.h). Linux 6.1 to 7.3 warn
 # when a process ends that was restored on a GPU with another gpu_id: by the id in the handle of its event page, KFD does not

@@ -92,7 +92,7 @@ broken() {
 	selftest 1 --quick --limit "$2" -L "/opt/vm/lib/broken/$1"
 	has_line report.txt "^FAILED  GPU 0x[0-9a-f]*: job, trip [01]: $3"
 	has_line report.txt "^The selftest has FAILED.\$"
-	note_violations
+	forget_violations
 	forget_page_faults
 }
 
