@@ -104,7 +104,7 @@ scenario_selftest_broken() { # long
 	broken event "$limit" "\(quiet\|held\|latched\) event"
 	broken descriptor "$limit" "new: descriptor 400: /dev/kfd"
 	broken pause 120 ".*\(hangs\|stands still\|has not ended\|never\|is lost\|read pointer\)"
-	! has_main_hook || broken queue "$limit" ".*\(chain broken\|expected\|differs\|hangs\|read pointer\)"
+	! has_main_hook || broken queue "$limit" ".*\(chain broken\|expected\|differs\|hangs\|read pointer\|woke its waiter\)"
 }
 
 scenario_selftest_killed() { # long
