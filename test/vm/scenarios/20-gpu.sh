@@ -71,7 +71,7 @@ scenario_restore_at_once() {
 
 scenario_eight_gpus() {
 	machine eight
-	start_client --sizes small
+	start_client --sizes small --kernel
 	come_back
 	finish
 }
@@ -93,7 +93,7 @@ scenario_large_buffers() { # long
 
 scenario_process_tree() {
 	machine eight
-	start_client --tree 2 --gpus 0,3
+	start_client --tree 2 --gpus 0,3 --kernel
 	come_back
 	finish
 }

@@ -5,7 +5,7 @@
 
 scenario_move() { # on each kernel
 	machine one
-	start_client
+	start_client --kernel
 	then_machine=one-other come_back
 	finish
 }
