@@ -48,7 +48,8 @@ scenario_selftest_quick() {
 	machine one
 	selftest 0 --quick
 	has_line report.txt "^All that was tried is right.\$"
-	has_line report.txt "^ok  GPU 0x[0-9a-f]*: job, trip 1: .*compared [0-9]* bytes in 4[0-9] buffers, [1-9][0-9]* packets, 32 events; [1-9][0-9]* bytes of packets were in flight\$"
+	# The engine may have done all packets at the moment of the comparison.
+	has_line report.txt "^ok  GPU 0x[0-9a-f]*: job, trip 1: .*compared [0-9]* bytes in 4[0-9] buffers, [1-9][0-9]* packets, 32 events; [0-9]* bytes of packets were in flight\$"
 	selftest_names_machine
 	selftest_lists_the_rest 1
 }
@@ -100,7 +101,7 @@ broken() {
 scenario_selftest_broken() { # long
 	machine one
 	broken contents "$limit" ".*differs"
-	broken offset "$limit" ".*\(differs\|expected\)"
+	broken offset "$limit" ".*\(differs\|expected\|woke its waiter\)"
 	broken event "$limit" "\(quiet\|held\|latched\) event"
 	broken descriptor "$limit" "new: descriptor 400: /dev/kfd"
 	broken pause 120 ".*\(hangs\|stands still\|has not ended\|never\|is lost\|read pointer\)"
