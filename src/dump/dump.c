@@ -115,15 +115,18 @@ static int begin(struct dump_session *session)
 int dump_stop(struct dump_session *session)
 {
 	dev_t device;
-	int ret;
+	int listed, ret;
 
 	if (session->files_are_listed || !session->tasks.count ||
 	    kfd_read_device(&device) == -ENOENT)
 		return 0;
-	ret = kfd_files_list(session, DUMP_NO_FILE);
-	if (ret < 0 || !session->num_files)
-		return ret;
+	listed = kfd_files_list(session, DUMP_NO_FILE);
+	if (!listed && !session->num_files)
+		return 0;
+	/* A dump that fails leaves no images of an older one, either. */
 	ret = begin(session);
+	if (!ret)
+		ret = listed;
 	if (!ret)
 		ret = snapshot_stop(session);
 	return ret < 0 || host_is_timed() ? ret : snapshot_take(session);
