@@ -114,11 +114,13 @@ int base_dir_add(const struct dumped_process *process, struct content_job *job)
 {
 	const uint64_t size = content_size(job->bos, job->num_bos);
 	char name[IMAGE_NAME_SIZE];
+	int ret;
 
 	if (!process->session->base || !size)
 		return 0;
 	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, process->id, job->gpu_id);
-	return chunks_init(&job->chunks, process->session->base, name, IMAGE_HEADER_SIZE + size);
+	ret = chunks_init(&job->chunks, process->session->base, name, IMAGE_HEADER_SIZE + size);
+	return ret < 0 ? log_error(ret, "option base: cannot list the chunks of %s", name) : 0;
 }
 
 static int write_sums(const struct dumped_process *process, struct content_job *job)
