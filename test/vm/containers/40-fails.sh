@@ -228,10 +228,13 @@ scenario_container_no_mknod() { # long
 	finish
 }
 
-# dev_folder NAME: config.json mounts a directory with the present nodes as /dev. With a mounted /dev, runc gives the job
+# dev_folder NAME: config.json mounts a tmpfs with the present nodes as /dev. With a mounted /dev, runc gives the job
 # the host's /dev/null.
 dev_folder() {
-	mkdir -p dev/{pts,shm,mqueue}
+	mkdir dev
+	mount -t tmpfs -o mode=755 dev dev
+	trap 'umount -l dev' EXIT
+	mkdir dev/{pts,shm,mqueue}
 	cp -a /dev/{null,zero,full,random,urandom,tty,kfd,dri} dev/
 	edit "$1" '.process.args = ["/bin/sh", "-c", "exec /job < /dev/null > /dev/null 2>&1"] |
 		(.mounts[] | select(.destination == "/dev")) |=
