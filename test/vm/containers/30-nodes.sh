@@ -171,7 +171,7 @@ scenario_container_other_major() { # long
 
 # crun sets the device cgroup after the restore, so the task sees eight GPUs at first. The job has SVM ranges, so KFD must
 # give the process one GPU.
-scenario_container_podman_gpu_5_of_8() {
+scenario_container_podman_gpu_5_of_8() { # long
 	local log
 
 	crun_checkpoints

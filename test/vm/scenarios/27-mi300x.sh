@@ -31,7 +31,7 @@ scenario_mi300x_compute() {
 }
 
 # Linux 7.2 writes behind its buffer when it rebuilds a compute queue on one of several partitions.
-scenario_mi300x_partitions() {
+scenario_mi300x_partitions() { # long
 	machine mi300x-cpx
 	start_client $(loses_waves || echo --kernel)
 	come_back

@@ -24,7 +24,7 @@ scenario_move_gpu_5_of_8() { # long
 	finish
 }
 
-scenario_move_tree() {
+scenario_move_tree() { # long
 	machine eight
 	start_client --tree 2 --gpus 2,5
 	then_machine=eight-other come_back
@@ -75,7 +75,7 @@ scenario_move_on_eight() { # long
 }
 
 # A container sees one GPU of eight, and after the restore another one.
-scenario_move_within() {
+scenario_move_within() { # long
 	machine eight 0,1,2,3,4,6,7
 	start_client
 	sees_gpus 1

@@ -50,7 +50,7 @@ scenario_sharing_peer() { # long
 }
 
 # A process without /dev/kfd keeps the dma-bufs of all buffers, and sees what their owners write.
-scenario_sharing_broker() {
+scenario_sharing_broker() { # long
 	machine one
 	start_sharers 2 0 keep
 	then_machine=one-other come_back

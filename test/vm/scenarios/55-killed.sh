@@ -137,7 +137,7 @@ killed_in_background() { # MS
 	new_client
 }
 
-scenario_killed_while_paused() { # on each kernel
+scenario_killed_while_paused() {
 	local n
 
 	read_kills
@@ -284,7 +284,7 @@ scenario_killed_restore() { # on each kernel
 
 # CRIU is killed while its tasks stand and wait for their contents. None of them may see its GPU memory without them. In the
 # moment before the plugin binds them to CRIU's life they may, until the guard kills them.
-scenario_killed_late() {
+scenario_killed_late() { # long
 	local n
 
 	read_kills
@@ -364,7 +364,7 @@ scenario_killed_detach() {
 }
 
 # CRIU is killed while it forks the tasks, or soon after that. The root of the tree has no GPU.
-scenario_killed_fork() {
+scenario_killed_fork() { # long
 	local n child early=0
 
 	machine one

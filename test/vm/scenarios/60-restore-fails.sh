@@ -176,7 +176,7 @@ scenario_child_of_init_fails() {
 }
 
 # The GPU takes five seconds for a copy.
-scenario_restore_copy_hangs() {
+scenario_restore_copy_hangs() { # long
 	local begin
 
 	machine one

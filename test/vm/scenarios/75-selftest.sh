@@ -76,7 +76,7 @@ scenario_selftest_eight() { # long
 }
 
 # A job of others is not touched.
-scenario_selftest_beside() {
+scenario_selftest_beside() { # long
 	machine two
 	start_client --gpus 0
 	selftest 2 --quick

@@ -53,7 +53,7 @@ scenario_stream_compute_first() { # long
 	finish
 }
 
-scenario_stream_second_kfd() { # on each kernel
+scenario_stream_second_kfd() {
 	machine one
 	start_client --second-kfd --kernel
 	stream_back

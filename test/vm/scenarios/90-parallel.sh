@@ -42,7 +42,7 @@ scenario_parallel_tree() { # long
 }
 
 # One process with VM_BOS buffers. The task passes a descriptor for each to the main process.
-scenario_parallel_many() {
+scenario_parallel_many() { # long
 	local bos limit
 
 	has_parallel
@@ -63,7 +63,7 @@ scenario_parallel_many() {
 }
 
 # One of several images is wrong. Only the main process finds out, and the whole restore fails.
-scenario_parallel_fails() {
+scenario_parallel_fails() { # long
 	local image
 
 	has_parallel
