@@ -27,6 +27,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(xcc_divisor),
 	KNOB(no_ctl_stack),
 	KNOB(running_kernels),
+	KNOB(later_kernels),
 	KNOB(no_svm),
 	KNOB(noretry),
 	KNOB(in_reset),

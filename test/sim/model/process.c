@@ -53,6 +53,7 @@ int sim_process_init(struct sim_process *process, struct sim *sim)
 	sim_ids_init(&process->queues, 0);
 	sim_events_init(process);
 	sim_count(sim, SIM_COUNT_PROCESSES, 1);
+	process->number = __atomic_fetch_add(&sim->processes, 1, __ATOMIC_RELAXED);
 	process->pasid = SIM_KNOB(sim, process_pasid) ? sim_pasid_new(sim) : 0;
 	for (i = 0; i < sim->num_gpus; i++) {
 		struct sim_gpu *gpu = &sim->gpus[i];

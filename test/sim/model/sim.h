@@ -43,6 +43,7 @@ struct sim_knobs {
 	u64 xcc_divisor;
 	u64 no_ctl_stack;
 	u64 running_kernels;
+	u64 later_kernels;
 	u64 no_svm;
 	s64 noretry;
 	u64 acquire_queue_buffers;
@@ -122,6 +123,7 @@ struct sim {
 	u32 num_nodes;
 	struct sim_knobs knobs;
 	u32 pasids; /* given out so far; atomic */
+	u32 processes; /* made so far; atomic */
 	struct sim_faults faults;
 	struct sim_violations violations;
 	s64 counts[SIM_COUNTS];
