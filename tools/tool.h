@@ -31,7 +31,8 @@ struct tool_request {
 	/* Print only errors. */
 	bool quiet;
 	bool json;
-	/* selftest: a GPU, the bytes on each, the seconds of a step, and the file of the report, or NULL each. */
+	/* selftest: a GPU, the bytes on each, the seconds of a step, and the file of the report, or
+	 * NULL each. */
 	const char *gpu, *size, *limit, *report;
 	bool keep, quick, force;
 };

@@ -63,8 +63,8 @@ struct content_job {
 	bool streamed;
 	/* Borrowed: memory in which contents wait to be written by a save, or NULL. */
 	struct keep *keep;
-	/* The chunks of the image, if a save is to share them with a base. content_save() has used them
-	 * if @chunks.is_used is set. */
+	/* The chunks of the image, if a save is to share them with a base. content_save() has used
+	 * them if @chunks.is_used is set. */
 	struct chunks chunks;
 	/* All BOs have checksums: content_save() sets it. content_load() then compares them at the
 	 * end. */

@@ -106,8 +106,8 @@ int image_close_pages(int id, uint32_t gpu_id, int *fd);
  * more bytes. */
 int image_end_pages(int id, uint32_t gpu_id, int *fd);
 
-/* The checksums of the chunks of a pages file (content/sums.h), @size bytes. A failed write leaves no
- * file. Logs on error. */
+/* The checksums of the chunks of a pages file (content/sums.h), @size bytes. A failed write leaves
+ * no file. Logs on error. */
 int image_write_sums(int id, uint32_t gpu_id, const void *bytes, size_t size);
 
 /* The device entry of GPU @gpu_id, which is not 0, or NULL if the image has no such GPU. The image

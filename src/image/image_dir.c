@@ -27,10 +27,8 @@
 bool image_dir_parse_name(const char *name, struct image_name *ret_name)
 {
 	static const char *const patterns[] = {
-		[IMAGE_KFD] = IMAGE_KFD_NAME,
-		[IMAGE_RENDER] = IMAGE_RENDER_NAME,
-		[IMAGE_DMABUF] = IMAGE_DMABUF_NAME,
-		[IMAGE_PAGES] = IMAGE_PAGES_NAME,
+		[IMAGE_KFD] = IMAGE_KFD_NAME,       [IMAGE_RENDER] = IMAGE_RENDER_NAME,
+		[IMAGE_DMABUF] = IMAGE_DMABUF_NAME, [IMAGE_PAGES] = IMAGE_PAGES_NAME,
 		[IMAGE_SUMS] = IMAGE_SUMS_NAME,
 	};
 

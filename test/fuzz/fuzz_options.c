@@ -58,8 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	else
 		ret = kind == 1 ? read_from_argument(&options) : read_from_variable(text, &options);
 	promise(unit_count_errors() == (ret < 0));
-	promise(ret < 0 || (options.content.copy_timeout_s &&
-			    options.content.copy_timeout_s <= 86400));
+	promise(ret < 0 ||
+		(options.content.copy_timeout_s && options.content.copy_timeout_s <= 86400));
 	if (!ret)
 		options_done(&options);
 	free(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The GPU side of a process: raw KFD ioctls, buffers at addresses that are the same in every run. */
+/* The GPU side of a process: raw KFD ioctls, buffers at the same addresses in every run. */
 #include "client.h"
 
 #include <dlfcn.h>

@@ -110,8 +110,8 @@ int client_vmem_mark(int render, const struct workload *workload, size_t index, 
 	return ret < 0 ? complain(ret, "cannot note metadata at a buffer of KFD") : 0;
 }
 
-int client_vmem_mark_own(struct raw_process *process, const struct workload *workload,
-			 size_t index, const struct raw_bo *raw)
+int client_vmem_mark_own(struct raw_process *process, const struct workload *workload, size_t index,
+			 const struct raw_bo *raw)
 {
 	int dmabuf = -1, ret = raw_export(process, raw, &dmabuf);
 

@@ -25,8 +25,8 @@ int client_vmem_map_again(struct raw_process *process, const struct workload_bo 
  * process has a simulator of its own. Leaves a hole below the first handle. */
 int client_vmem_mark(int render, const struct workload *workload, size_t index, int dmabuf);
 /* The same in the process that has made the buffer, as @raw. */
-int client_vmem_mark_own(struct raw_process *process, const struct workload *workload,
-			 size_t index, const struct raw_bo *raw);
+int client_vmem_mark_own(struct raw_process *process, const struct workload *workload, size_t index,
+			 const struct raw_bo *raw);
 /* Checks every byte through each GPU address, on each GPU, and as the CPU sees it. */
 int client_vmem_verify(const struct workload *workload, size_t index, uint64_t address);
 /* Writes the simulator's list of handles and mappings into @directory, or compares the list with

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Preloaded: the machine has the kernel RELEASE, and its render nodes answer HW_IP_ERROR (an errno)
- * to the question for copy engines, or have no rings (0). The file LOST is not there. Yama's file has
- * YAMA. A variable that is not set changes nothing. */
+ * to the question for copy engines, or have no rings (0). The file LOST is not there. Yama's file
+ * has YAMA. A variable that is not set changes nothing. */
 #include <amdgpu.h>
 #include <amdgpu_drm.h>
 #include <dlfcn.h>

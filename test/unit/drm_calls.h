@@ -27,8 +27,8 @@
 #define MAPS           64
 
 extern struct drm_calls {
-	/* The engine's version that the library says. 0: what the simulated GPU says. An engine before
-	 * version 4 takes a byte count as it is. */
+	/* The engine's version that the library says. 0: what the simulated GPU says. An engine
+	 * before version 4 takes a byte count as it is. */
 	uint32_t sdma_version;
 	/* The available rings, one bit each. The first two are the rings of the simulated GPU. */
 	uint32_t rings;

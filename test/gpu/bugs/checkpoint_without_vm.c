@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Linux 6.12 to 7.3.4: AMDKFD_IOC_CRIU_OP with CHECKPOINT oopses for a process that has mapped memory on
- * one GPU and has not acquired the VM of another one. criu_checkpoint_bos() asks
+/* Linux 6.12 to 7.3.4: AMDKFD_IOC_CRIU_OP with CHECKPOINT oopses for a process that has mapped
+ * memory on one GPU and has not acquired the VM of another one. criu_checkpoint_bos() asks
  * amdgpu_amdkfd_bo_mapped_to_dev(p->pdds[i]->drm_priv, ...) for each GPU, and drm_priv is NULL
  * there. Needs CAP_CHECKPOINT_RESTORE and two GPUs. */
 #include <fcntl.h>

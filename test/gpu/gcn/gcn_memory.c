@@ -53,8 +53,8 @@ void sim_gcn_gather(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u3
 		       min(bytes - 4 * i, 4u));
 }
 
-/* The registers of an MI210 have ECC, so a load writes all 32 bits: the other half becomes zero. rocBLAS relies
- * on it: it loads two halves to two registers, and combines these by v_or_b32. */
+/* The registers of an MI210 have ECC, so a load writes all 32 bits: the other half becomes zero.
+ * rocBLAS relies on it: it loads two halves to two registers, and combines these by v_or_b32. */
 static u32 to_half(const struct sim_gcn_inst *inst, u32 value)
 {
 	return inst->flags & SIM_GCN_HIGH ? value << 16 : value & 0xffff;

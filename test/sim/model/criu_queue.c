@@ -54,9 +54,8 @@ static bool has_waves(const struct sim_queue *queue)
 {
 	const struct sim_process *process = queue->pdd->process;
 
-	return process->unpauses <
-	       SIM_KNOB(process->sim, running_kernels) +
-		       process->number * SIM_KNOB(process->sim, later_kernels);
+	return process->unpauses < SIM_KNOB(process->sim, running_kernels) +
+					   process->number * SIM_KNOB(process->sim, later_kernels);
 }
 
 /* As init_mqd() and update_mqd() in kfd_mqd_manager_v9.c set them: RPTR_BLOCK_SIZE and

@@ -108,8 +108,8 @@ struct sim_process {
 	bool is_context;
 	u32 pasid; /* 0: this kernel gives a process none */
 	bool paused;
-	u32 unpauses; /* while kernels were running */
-	u32 number;   /* of processes of this machine before it */
+	u32 unpauses;         /* while kernels were running */
+	u32 number;           /* of processes of this machine before it */
 	bool blocked;         /* notifications, from RESTORE to RESUME */
 	u32 resume_evictions; /* released by the worker that RESUME starts */
 	u32 xnack;

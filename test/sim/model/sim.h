@@ -122,7 +122,7 @@ struct sim {
 	u32 num_gpus;
 	u32 num_nodes;
 	struct sim_knobs knobs;
-	u32 pasids; /* given out so far; atomic */
+	u32 pasids;    /* given out so far; atomic */
 	u32 processes; /* made so far; atomic */
 	struct sim_faults faults;
 	struct sim_violations violations;

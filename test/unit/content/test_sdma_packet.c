@@ -31,7 +31,8 @@ static struct packet_format format_of(size_t row)
 	struct packet_format format;
 
 	print_message("case %s\n", engines[row].name);
-	assert_int_equal(sdma_packet_find_format(engines[row].major, engines[row].minor, &format), 0);
+	assert_int_equal(sdma_packet_find_format(engines[row].major, engines[row].minor, &format),
+			 0);
 	return format;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A process that holds files of other drivers, so that a test sees which plugin claims them, or GPU
- * memory that no dump saves. It answers SIGUSR1 with a line about its files in its log. The caller checks the line. */
+ * memory that no dump saves. It answers SIGUSR1 with a line about its files in its log. The caller
+ * checks the line. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -99,8 +100,8 @@ static void hold_gem_mapping(const char *node)
 
 	where.in.handle = handle;
 	need(!ioctl(fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &where), "GEM_MMAP");
-	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		      (off_t)where.out.addr_ptr);
+	memory =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)where.out.addr_ptr);
 	need(memory != MAP_FAILED, "mmap");
 	close(fd);
 }
@@ -109,8 +110,10 @@ static const struct {
 	const char *name;
 	void (*hold)(const char *path);
 } kinds[] = {
-	{ "open", hold_file }, { "map", map_file },
-	{ "dumb", hold_dumb }, { "gem", hold_gem },
+	{ "open", hold_file },
+	{ "map", map_file },
+	{ "dumb", hold_dumb },
+	{ "gem", hold_gem },
 	{ "gem-mapping", hold_gem_mapping },
 };
 
@@ -134,9 +137,8 @@ int main(int argc, char **argv)
 	int i, signal;
 
 	if (argc < 2) {
-		fprintf(stderr,
-			"usage: hold LOG [open FILE | map FILE | udmabuf | dumb CARD |"
-			" gem NODE | gem-mapping NODE]...\n");
+		fprintf(stderr, "usage: hold LOG [open FILE | map FILE | udmabuf | dumb CARD |"
+				" gem NODE | gem-mapping NODE]...\n");
 		return 2;
 	}
 	log_path = argv[1];
