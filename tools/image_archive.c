@@ -313,6 +313,8 @@ int image_archive_open(const struct image_archive *archive, const char *name)
 	for (uint64_t left = member->size; left;) {
 		ssize_t count = sendfile(fd, archive->store, &offset, left);
 
+		if (count < 0 && errno == EINTR)
+			continue;
 		if (count <= 0)
 			return count < 0 ? -errno : -EIO;
 		left -= (uint64_t)count;
