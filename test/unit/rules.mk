@@ -37,6 +37,8 @@ $(BUILD)/unit/test_image_pages: LIBS += -Wl,--wrap=fstatvfs
 
 $(BUILD)/unit/test_staging: LIBS += -Wl,--wrap=free_memory_find
 
+$(BUILD)/unit/test_dump_stop: LIBS += -Wl,--wrap=opendir
+
 # CRIU lets the plugin work on after the dump.
 $(BUILD)/unit/test_behind: LIBS += -Wl,--wrap=after_is_possible -Wl,--wrap=keep_new -Wl,--wrap=nanosleep
 

@@ -2,6 +2,19 @@
 /* CHECKPOINT_DEVICES of CRIU 4.0 and newer: all tasks stand, and CRIU has saved nothing of them. */
 #include "dump_tree.h"
 
+#include <dirent.h>
+
+static bool no_descriptor;
+
+DIR *__real_opendir(const char *path);
+DIR *__wrap_opendir(const char *path);
+
+DIR *__wrap_opendir(const char *path)
+{
+	errno = EMFILE;
+	return no_descriptor ? NULL : __real_opendir(path);
+}
+
 static int checkpoint_devices(pid_t pid)
 {
 	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_CHECKPOINT_DEVICES];
@@ -52,6 +65,23 @@ TEST(under_an_alarm_the_snapshot_waits_for_the_first_file)
 	assert_int_equal(member.process->calls[KFD_CHECKPOINT], 1);
 	end_dump(0);
 	assert_int_equal(member.process->calls[KFD_PROCESS_INFO], 1);
+	leave_tree(&member);
+}
+
+/* They would be restored. */
+TEST(no_older_images_stay_if_the_files_of_the_tasks_cannot_be_listed)
+{
+	struct member member;
+
+	join_tree(&member, make_process(), 1);
+	unit_write("amdgpu-kfd-9.img", "old", 3);
+	start_dump();
+	name_task(member.pid);
+	no_descriptor = true;
+	assert_fails(checkpoint_devices(member.pid));
+	no_descriptor = false;
+	end_dump(-1);
+	assert_false(unit_exists("amdgpu-kfd-9.img"));
 	leave_tree(&member);
 }
 
