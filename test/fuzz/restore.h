@@ -68,8 +68,7 @@ long syscall(long number, ...)
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* The message of a process without BOs on a machine with one GPU, which images of the corpus name.
- */
+/* The message of a process without BOs on a machine with one GPU, which the corpus names. */
 static inline CriuKfd *new_kfd(void)
 {
 	struct topology topology;

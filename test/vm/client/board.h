@@ -33,9 +33,8 @@ void board_fail(struct board *board);
 
 /* For the parent: waits until each rank has done three rounds more. False: a rank has failed. */
 bool board_goes_on(struct board *board);
-/* Waits for all ranks, then serves signals until the end, and returns the exit status. @verify,
- * with
- * @argument, answers SIGUSR1. */
+/* Waits for all ranks, then serves signals until the end, and returns the exit status.
+ * @verify, with @argument, answers SIGUSR1. */
 int board_serve(struct board *board, struct report *report, bool (*verify)(void *argument),
 		void *argument);
 
