@@ -35,6 +35,14 @@ static int run_nop(struct gpu *gpu, struct queue *queue, const uint32_t *dw)
 	return 0;
 }
 
+/* The count is that of bytes less one. The driver writes no page table entries by a copy whose
+ * count is -1, for which hardware copies 1 GiB (copy_of_nothing.c). That would end the guest, so it
+ * is left out here. */
+static bool copies_nothing(const struct queue *queue, uint32_t count)
+{
+	return !queue->is_user && !queue_space(queue)->vmid && count == UINT32_MAX;
+}
+
 static int run_linear_copy(struct gpu *gpu, struct queue *queue, const uint32_t *dw)
 {
 	uint64_t size_bytes = (dw[1] & COUNT_MASK) + 1ull;
@@ -42,6 +50,13 @@ static int run_linear_copy(struct gpu *gpu, struct queue *queue, const uint32_t 
 	int ret;
 
 	queue->packet_dwords = PKT(dw[0], COPY_LINEAR_HEADER, broadcast) ? 9 : 7;
+	if (copies_nothing(queue, dw[1])) {
+		report_violation(
+			&gpu->report,
+			"SDMA %u: the driver copies 0 bytes to %#llx, of which hardware makes 1 GiB",
+			queue->engine, (unsigned long long)join(dw + 5));
+		return 0;
+	}
 	ret = memory_copy(gpu, space, join(dw + 5), join(dw + 3), size_bytes);
 	if (ret == 0 && queue->packet_dwords == 9)
 		ret = memory_copy(gpu, space, join(dw + 7), join(dw + 3), size_bytes);

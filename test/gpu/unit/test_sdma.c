@@ -125,6 +125,18 @@ SDMA_TEST(a_window_is_copied_row_by_row)
 	assert_int_equal(to[3], 0);
 }
 
+/* The packet behind it shows that the ring goes on. */
+SDMA_TEST(a_copy_of_nothing_by_the_driver_is_a_violation)
+{
+	*(uint32_t *)guest_page(0x50000) = 7;
+	put_copy(0x60000, 0x50000, 0);
+	put_fence(GART_ADDRESS(0x70000), 1);
+	assert_int_equal(run(), -1);
+	assert_int_equal(*(uint32_t *)guest_page(0x60000), 0);
+	assert_int_equal(*(uint32_t *)guest_page(0x70000), 1);
+	assert_violations(1);
+}
+
 SDMA_TEST(fills_count_bytes_or_dwords)
 {
 	const uint8_t *at = guest_page(0x50000);

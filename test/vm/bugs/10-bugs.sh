@@ -54,6 +54,21 @@ scenario_bug_clear_after_map() { # long
 }
 mapped_or_waits() { grep -q mapped said.log || grep -qs dma_fence /proc/$(pgrep -P "$pid")/stack; }
 
+# The emulated GPU leaves such a copy out, and counts it.
+scenario_bug_copy_of_nothing() { # long
+	local answer
+
+	options=${options/ vm_update_mode=3/}
+	machine one
+	/opt/vm/bin/copy_of_nothing > said.log 2>&1 || fail "$(< said.log)"
+	# The close of the render node has waited for the copies.
+	ask_gpu violations
+	[ "${answer%%:*}" != "$known_violations" ] || skip "the bug does not show"
+	[[ $answer = *"the driver copies 0 bytes"* ]] || fail "device: $answer"
+	echo "$answer" > seen.txt
+	forget_violations
+}
+
 # NUMA balancing moves pages of SVM ranges while RESUME maps them. Without it, restores succeed: all other scenarios.
 scenario_bug_pages_move() { # long
 	local n knobs=/sys/kernel/debug/sched/numa_balancing

@@ -6,9 +6,10 @@ kfd=/sys/class/kfd/kfd
 # Without PSP, SMU and display (ip_block_mask), and with firmware loaded by the driver itself (fw_load_type), because the
 # emulated GPU has none of these. A ring may take longer on a busy host than the driver allows by default.
 options="ip_block_mask=0x1f fw_load_type=0 dpm=0 ras_enable=0 audio=0 lockup_timeout=120000"
-# These kernels lose page tables if a copy engine clears them and the CPU writes them: test/gpu/bugs/clear_after_map.c. So
+# Of these kernels, 6.1 and 7.2 overwrite memory when a copy engine writes page tables: test/gpu/bugs/copy_of_nothing.c. 7.2
+# and early 7.3 lose page tables if a copy engine clears them and the CPU writes them: test/gpu/bugs/clear_after_map.c. So
 # here the CPU does both.
-[[ $(uname -r) != 7.[23][.-]* ]] || options+=" vm_update_mode=3"
+[[ $(uname -r) != @(6.1|7.2|7.3)[.-]* ]] || options+=" vm_update_mode=3"
 
 # Sets $gpus to the GPUs of a machine, by their places on the PCI bus, in the order in which the driver finds them. All
 # MI210s are nodes of one XGMI hive. Those of two and two-other have links with a weight. one-small has 160 MiB of video
