@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A restore by a reader that does not know shared buffers: its messages lack their fields, as those
- * of CRIU's own plugin do.
+ * of CRIU's own plugin do. Nor does it repair queues.
  *
  *	before IMAGE
  *
- * Gives the driver all BOs and the private data of a KFD image, and prints what RESTORE returns. */
+ * Gives the driver all BOs and the private data of a KFD image. Prints the size of these data, and
+ * what RESTORE returns. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +104,7 @@ int main(int argc, char **argv)
 	printf("bos %zu\n", image->n_bo_entries);
 	for (size_t i = 0; i < image->n_bo_entries; i++)
 		printf("flags 0x%x\n", image->bo_entries[i]->alloc_flags);
+	printf("private %zu\n", image->priv_data.len);
 	printf("before %d\n", restore(image, &process));
 	return 0;
 }

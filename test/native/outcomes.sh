@@ -185,9 +185,9 @@ on_a_base() {
 		rm -r "$work/base" && host_says one restore "$work/images" $workload
 }
 
-# before IMAGE: a reader that does not know shared buffers. It is not built with sanitizers.
+# before IMAGE [MACHINE]: a reader that does not know shared buffers. It is not built with sanitizers.
 before() {
-	AMDGPU_SIM_MACHINE=one LD_PRELOAD=$preload build/native/before "$1" >> "$work/log" 2>&1
+	AMDGPU_SIM_MACHINE=${2:-one} LD_PRELOAD=$preload build/native/before "$1" >> "$work/log" 2>&1
 }
 
 # A reader that does not know shared buffers or GEM handles must not make copies, or leave mappings out: the driver
@@ -203,6 +203,21 @@ readers_of_before() {
 		before "$at/$image.img" && [ "$(said before)" = -22 ] || return 1
 	done
 	before "$at/alone/amdgpu-kfd-1.img" && [ "$(said before)" = 0 ]
+}
+
+# This kernel saves no control stacks, and takes MQDs of several XCCs in another form than it saves them. The images are
+# those of a kernel without these bugs, so that readers that repair nothing can restore them.
+repaired_for_others() { # KERNEL WORKLOAD
+	local at=$work/images size
+
+	mkdir "$at"
+	host_says one -k "kernel=$1" dump "$at/lacks" "$2" &&
+		host_says one -k "kernel=$1" -k no_ctl_stack=0 dump "$at/has" "$2" || return 1
+	before "$at/has/amdgpu-kfd-1.img" && size=$(said private) && before "$at/lacks/amdgpu-kfd-1.img" &&
+		[ "$(said private)" = "$size" ] || return 1
+	find_machine eight-xcc
+	host_says "$machine" -k "kernel=$1" dump "$at/xccs" "$2" &&
+		AMDGPU_SIM_KNOBS="kernel=$1" before "$at/xccs/amdgpu-kfd-1.img" "$machine" && [ "$(said before)" = 0 ]
 }
 
 holders=tasks=3,owner=1,shared=2,2x1M,1x4K,zero=0,legacy=1
