@@ -77,7 +77,7 @@ scenario_container_systemd_unit() { # long
 	machine eight
 	rocm_before
 	: > client.log
-	unit job -p 'DeviceAllow=/dev/dri/renderD133 rw' /opt/vm/bin/gpu_client --log "$work/client.log"
+	unit job -p StandardOutput=null -p StandardError=null -p 'DeviceAllow=/dev/dri/renderD133 rw' /opt/vm/bin/gpu_client --log "$work/client.log"
 	pid=$(systemctl show -P MainPID job)
 	started+=("$pid")
 	client="client $pid:"

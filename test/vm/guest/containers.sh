@@ -255,7 +255,7 @@ containerd_job() {
 
 # Removes the container, whose job has ended.
 containerd_removed() {
-	ctr task rm job || true # it says the exit status of the job
+	ctr task rm -f job || true # it says the exit status of the job
 	ctr containers rm job
 }
 

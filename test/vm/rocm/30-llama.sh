@@ -218,7 +218,7 @@ scenario_rocm_llama_server() { # long
 
 # In the middle of an answer to a client that stays connected. The client is not in the dump, and gets the rest of its answer.
 scenario_rocm_llama_server_connected() { # long
-	local words=60 reader connections="--tcp-established --network-lock nftables"
+	local words=60 reader
 
 	machine one
 	start_server
@@ -226,11 +226,11 @@ scenario_rocm_llama_server_connected() { # long
 	http "POST /completion" "$(request ',"stream":true')" > answer.txt &
 	reader=$!
 	until_true has_pieces 10 || fail "no answer: $(head -c 300 answer.txt)"
-	dump img "$pid" $connections
+	dump img "$pid" --tcp-established --network-lock nftables
 	gone "$pid"
 	nothing_left
 	! has_pieces $words || fail "the answer was complete before the dump"
-	restore img $connections
+	restore img --tcp-established
 	wait "$reader" || fail "the connection is lost: $(tail -c 300 answer.txt)"
 	no_violation
 	pieces | tr -d '\n' > answer

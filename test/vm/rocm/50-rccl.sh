@@ -25,15 +25,15 @@ scenario_rocm_rccl() { # long
 	dump img "$pid" $network
 	gone "$pid"
 	nothing_left
-	restore img $network
-	at_restore=$network come_back $network
+	restore img --tcp-established
+	at_restore=--tcp-established come_back $network
 	finish
 }
 
 # To GPUs with other PCI addresses, gpu_ids and render nodes, while the client waits in a collective.
 scenario_rocm_rccl_move() { # long
 	start_rccl P2P --collectives 100
-	then_machine=two-other at_restore=$network come_back $network
+	then_machine=two-other at_restore=--tcp-established come_back $network
 	finish
 }
 
@@ -41,7 +41,7 @@ scenario_rocm_rccl_move() { # long
 # GPUs that are stopped late have changed the files since CRIU copied them.
 scenario_rocm_rccl_shared_memory() { # long
 	NCCL_P2P_DISABLE=1 start_rccl SHM --collectives 300
-	at_restore=$network come_back $network --ghost-limit 64M
+	at_restore=--tcp-established come_back $network --ghost-limit 64M
 	finish
 }
 
@@ -54,7 +54,7 @@ scenario_rocm_rccl_processes() { # long
 	NCCL_P2P_DISABLE=1 NCCL_DEBUG=INFO NCCL_DEBUG_FILE=$work/nccl.%p.log start_ranks 2 \
 		'exec /opt/vm/bin/rccl_client --log "$0/client.log" --collectives 300 --rank $rank --id "$0/id"'
 	ranks_dumped img "$pid" $network --ghost-limit 64M
-	restore img $network
+	restore img --tcp-established
 	same_state "$before"
 	runs
 	all_ranks USR1 verified
@@ -79,7 +79,7 @@ scenario_rocm_rccl_between() { # long
 	dump img "$pid" $network
 	gone "$pid"
 	nothing_left
-	restore img $network
+	restore img --tcp-established
 	verify
 	finish
 }
@@ -96,7 +96,7 @@ scenario_rocm_rccl_leave_running() { # long
 	finish
 	nothing_left
 	truncate -s "$log_size" nccl.log
-	restore img $network
+	restore img --tcp-established
 	runs
 	verify
 	finish
