@@ -4,6 +4,7 @@
 #define AMDGPU_PLUGIN_KERNEL_UNNAMED_FILES_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "kernel/proc.h"
@@ -14,5 +15,10 @@
  * if the process does not exist. */
 int unnamed_files_find(pid_t pid, const struct proc_range *ranges, size_t count,
 		       struct proc_range *ret_found);
+
+/* *@ret_bytes: the blocks of the largest unlinked file that process @pid has such a mapping of, 0
+ * if there is none. Memfds do not count: CRIU saves them without a limit, and unlinked files only
+ * up to its --ghost-limit. -ESRCH: the process does not exist. */
+int unnamed_files_largest(pid_t pid, uint64_t *ret_bytes);
 
 #endif

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -25,34 +26,78 @@ static bool is_anonymous(const char *path)
 	return false;
 }
 
+struct unnamed {
+	struct proc_range mapping;
+	const char *path;
+	uint64_t bytes; /* of the file's blocks, 0 if they are not known */
+};
+
 /* Whether the file of the mapping has no name left. CRIU makes a name for a file that has another
  * one. */
-static int is_unlinked(pid_t pid, const struct proc_range *mapping)
+static int is_unlinked(pid_t pid, struct unnamed *found)
 {
 	struct stat file;
 	char path[96];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
-		       mapping->start, mapping->end);
+		       found->mapping.start, found->mapping.end);
 	/* Without the right to follow the link, the text of the line has to do. */
 	if (stat(path, &file) < 0)
 		return errno == EPERM ? 1 : -errno;
+	found->bytes = (uint64_t)file.st_blocks * 512;
 	return file.st_nlink == 0;
 }
 
 /* Parses a line of maps: "start-end perms offset dev inode path". */
-static int is_unnamed(pid_t pid, const char *line, struct proc_range *ret_mapping)
+static int is_unnamed(pid_t pid, const char *line, struct unnamed *ret_found)
 {
 	const char *path = strchr(line, '/');
 	char rights[5];
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &ret_mapping->start, &ret_mapping->end,
-		   rights) != 3)
+	*ret_found = (struct unnamed){ .path = path };
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &ret_found->mapping.start,
+		   &ret_found->mapping.end, rights) != 3)
 		return -EIO;
 	if (rights[1] != 'w' || rights[3] != 's' || !path || !strstr(path, " (deleted)") ||
 	    is_anonymous(path))
 		return 0;
-	return is_unlinked(pid, ret_mapping);
+	return is_unlinked(pid, ret_found);
+}
+
+/* The mappings of a process, which are read one after the other. */
+struct walk {
+	pid_t pid;
+	FILE *file;
+	char *line;
+	size_t room;
+};
+
+static void walk_done(struct walk *walk)
+{
+	if (walk->file)
+		(void)fclose(walk->file);
+	free(walk->line);
+}
+
+static int walk_open(struct walk *walk)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", walk->pid);
+	walk->file = stream_open(path);
+	if (walk->file)
+		return 0;
+	return errno == ENOENT ? -ESRCH : -errno;
+}
+
+/* Return: 1, 0 at the end. */
+static int walk_next(struct walk *walk, struct unnamed *ret_found)
+{
+	int ret = 0;
+
+	while (!ret && getline(&walk->line, &walk->room, walk->file) >= 0)
+		ret = is_unnamed(walk->pid, walk->line, ret_found);
+	return ret ? ret : stream_error(walk->file);
 }
 
 static bool has_address_of(const struct proc_range *mapping, const struct proc_range *ranges,
@@ -68,25 +113,32 @@ static bool has_address_of(const struct proc_range *mapping, const struct proc_r
 int unnamed_files_find(pid_t pid, const struct proc_range *ranges, size_t count,
 		       struct proc_range *ret_found)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	_cleanup_free_ char *line = NULL;
-	struct proc_range mapping;
-	char path[64];
-	size_t room = 0;
-	int ret = 0;
+	_cleanup_(walk_done) struct walk walk = { .pid = pid };
+	struct unnamed found;
+	int ret = walk_open(&walk);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	file = stream_open(path);
-	if (!file)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (!ret && getline(&line, &room, file) >= 0) {
-		ret = is_unnamed(pid, line, &mapping);
-		if (ret > 0)
-			ret = has_address_of(&mapping, ranges, count);
-	}
-	if (!ret)
-		ret = stream_error(file);
+	if (ret < 0)
+		return ret;
+	do
+		ret = walk_next(&walk, &found);
+	while (ret > 0 && !has_address_of(&found.mapping, ranges, count));
 	if (ret > 0)
-		*ret_found = mapping;
+		*ret_found = found.mapping;
+	return ret;
+}
+
+int unnamed_files_largest(pid_t pid, uint64_t *ret_bytes)
+{
+	_cleanup_(walk_done) struct walk walk = { .pid = pid };
+	struct unnamed found;
+	int ret = walk_open(&walk);
+
+	*ret_bytes = 0;
+	if (ret < 0)
+		return ret;
+	while ((ret = walk_next(&walk, &found)) > 0) {
+		if (found.bytes > *ret_bytes && strncmp(found.path, "/memfd:", 7) != 0)
+			*ret_bytes = found.bytes;
+	}
 	return ret;
 }

@@ -16,6 +16,7 @@
 #include "kernel/proc.h"
 #include "pause/dump_guard.h"
 #include "pause/kfd_files.h"
+#include "preflight/copied_memory.h"
 #include "preflight/preflight.h"
 
 /* The counts of PROCESS_INFO, without arrays. */
@@ -345,6 +346,7 @@ static int note_pause(struct dump_session *session, struct dumped_file *file)
 		return log_error(ret, "process %d: cannot find it", process->vpid);
 	(void)snprintf(process->name, sizeof(process->name), "process %d", process->pid);
 	log_info("%s: its queues are stopped", process->name);
+	copied_memory_warn(process);
 	return 0;
 }
 

@@ -11,6 +11,20 @@
 #include "kernel/unnamed_files.h"
 #include "preflight/preflight.h"
 
+/* DEFAULT_GHOST_LIMIT in CRIU's cr_options.h. */
+#define GHOST_LIMIT (1 << 20)
+
+void copied_memory_warn(const struct dumped_process *process)
+{
+	uint64_t bytes;
+
+	if (!unnamed_files_largest(process->pid, &bytes) && bytes > GHOST_LIMIT)
+		log_warn(
+			"%s: maps an unlinked file of %" PRIu64
+			" bytes, which CRIU saves only with a --ghost-limit that is not less, for example 64M",
+			process->name, bytes);
+}
+
 int copied_memory_check(const struct dumped_process *process)
 {
 	const struct kfd_priv priv = kfd_priv_of_state(&process->state);

@@ -11,4 +11,8 @@ struct dumped_process;
  * error. */
 int copied_memory_check(const struct dumped_process *process);
 
+/* Warns of an unlinked file that is too large for CRIU's default --ghost-limit: CRIU fails by it,
+ * and its error does not name the option. CRIU's own limit is not known. */
+void copied_memory_warn(const struct dumped_process *process);
+
 #endif

@@ -85,10 +85,38 @@ UNIT_TEST(anonymous_shared_memory_does_not_count)
 	assert_false(is_found(map(-1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS)));
 }
 
+static uint64_t largest(void)
+{
+	uint64_t bytes;
+
+	assert_int_equal(unnamed_files_largest(getpid(), &bytes), 0);
+	return bytes;
+}
+
+UNIT_TEST(the_largest_unlinked_file_is_told)
+{
+	void *memfd = map(memfd_create("large", MFD_CLOEXEC), PROT_READ | PROT_WRITE, MAP_SHARED);
+	void *small, *large;
+
+	(void)memset(memfd, 1, SIZE);
+	assert_int_equal(largest(), 0);
+	small = map(open_file("small", false, false), PROT_READ | PROT_WRITE, MAP_SHARED);
+	*(char *)small = 1;
+	large = map(open_file("large", false, false), PROT_READ | PROT_WRITE, MAP_SHARED);
+	(void)memset(large, 1, SIZE);
+	assert_int_equal(largest(), SIZE);
+	(void)munmap(large, SIZE);
+	assert_in_range(largest(), 1, SIZE - 1);
+	(void)munmap(small, SIZE);
+	(void)munmap(memfd, SIZE);
+}
+
 UNIT_TEST(a_process_that_has_ended_is_told)
 {
 	const struct proc_range page = { 0x1000, 0x2000 };
 	struct proc_range found;
+	uint64_t bytes;
 
+	assert_int_equal(unnamed_files_largest(0x7fffffff, &bytes), -ESRCH);
 	assert_int_equal(unnamed_files_find(0x7fffffff, &page, 1, &found), -ESRCH);
 }
