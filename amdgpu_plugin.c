@@ -65,13 +65,9 @@ static int init(int stage)
  * images are incomplete. CRIU 4.0 to 4.2 have run the post-dump script by then. */
 static void finish_dump(int result)
 {
-	int ret = result ? result : dump_complete(&session.dump);
+	int ret = dump_end(&session.dump, result);
 
-	if (!ret)
-		ret = dump_release(&session.dump, 0);
-	if (ret)
-		(void)dump_release(&session.dump, ret);
-	if (ret && !result) {
+	if (ret < 0 && !result) {
 		log_warn("dump: failed at its end, so CRIU exits here and lets the job go");
 		host_fail_dump();
 	}
@@ -273,17 +269,9 @@ static int dump_devices_late(int pid)
  * result and removes the images. */
 static int dump_finish(int result)
 {
-	int ret = 0, released = 0;
+	int ret = session.dump.released ? 0 : dump_end(&session.dump, result);
 
-	if (!session.dump.released) {
-		/* Nothing is left to do, unless another plugin kept CRIU from calling
-		 * dump_devices_late(). */
-		ret = result ? 0 : dump_complete(&session.dump);
-		released = dump_release(&session.dump, result ? result : ret);
-	}
-	if (!ret && !session.dump.num_processes)
-		return -ENOTSUP;
-	return host_errno(ret < 0 ? ret : released);
+	return !ret && !session.dump.num_processes ? -ENOTSUP : host_errno(ret);
 }
 
 extern struct criu_plugin_desc CR_PLUGIN_DESC;

@@ -25,7 +25,7 @@
  * errors. CRIU before 4.0 does not name its tasks; there @top is 0, for all GPUs of the machine.
  * Later calls do nothing. */
 void behind_prepare(struct dump_session *session, pid_t top);
-/* After dump_release(): whether contents are still to be written. If so, the session has nothing of
+/* After dump_end(): whether contents are still to be written. If so, the session has nothing of
  * the job any more, and behind_finish() must follow when the job runs. */
 bool behind_begin(struct dump_session *session);
 /* Waits for the contents, and writes the state images. On error, logs it and removes them. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The dump of KFD state, one function a step. */
+/* The dump of KFD state, one function a step. enum dump_way (session/dump_session.h) has the ways
+ * in which it saves contents and ends. */
 #ifndef AMDGPU_PLUGIN_DUMP_DUMP_H
 #define AMDGPU_PLUGIN_DUMP_DUMP_H
 
@@ -36,10 +37,11 @@ int dump_end_file(struct dump_session *session);
  * paused process has an image. Writes the images of dma-bufs that are missing. Later calls do
  * nothing. Logs on error. */
 int dump_complete(struct dump_session *session);
-/* Ends the dump with @result: unpauses every process, and removes the images if @result is an
- * error. If CRIU is going to kill the tasks, their queues stay stopped, and an error of UNPAUSE is
- * only logged. Logs on error. */
-int dump_release(struct dump_session *session, int result);
+/* Ends the dump with CRIU's @result: calls dump_complete() if that is 0, and unpauses every
+ * process. Removes the images if one of the three is an error. If CRIU is going to kill the tasks,
+ * their queues stay stopped, and an error of UNPAUSE is only logged. Return: 0, or the plugin's
+ * error, logged. */
+int dump_end(struct dump_session *session, int result);
 void dump_done(struct dump_session *session);
 
 #endif

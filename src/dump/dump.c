@@ -30,26 +30,43 @@
 #include "session/dump_session.h"
 #include "sharing/shared_bos.h"
 
-static int save_contents(struct dumped_process *process)
+static enum dump_way choose_way(const struct dump_session *session)
+{
+	if (background_is_possible(session))
+		return session->keep ? DUMP_BEHIND : DUMP_WHILE_CRIU;
+	return session->keep ? DUMP_COPY_AT_ONCE : DUMP_AT_ONCE;
+}
+
+static int save_at_once(struct dumped_process *process)
 {
 	const struct kfd_jobs *jobs = &process->jobs;
-	bool waits = !background_is_possible(process->session);
-	int ret = !waits || process->session->keep ? background_start(process) : -EOPNOTSUPP;
+	int ret = content_save(jobs->jobs, jobs->num_jobs, &process->session->options->content);
 
-	if (!ret && waits)
-		return background_await_copies(process->session);
-	if (!ret) {
-		log_info("%s: its contents are saved while CRIU goes on", process->name);
-		return 0;
-	}
-	if (ret != -EOPNOTSUPP)
-		log_warn("%s: CRIU waits for its contents, because no thread can save them: %s",
-			 process->name, strerror(-ret));
-	ret = content_save(jobs->jobs, jobs->num_jobs, &process->session->options->content);
 	if (!ret)
 		ret = dump_image_finish(process);
 	snapshot_drop_process(process);
 	return ret;
+}
+
+static int save_contents(struct dumped_process *process)
+{
+	struct dump_session *session = process->session;
+	int ret;
+
+	if (session->way == DUMP_WAY_OPEN)
+		session->way = choose_way(session);
+	if (session->way == DUMP_AT_ONCE)
+		return save_at_once(process);
+	ret = background_start(process);
+	if (ret < 0) {
+		log_warn("%s: CRIU waits for its contents, because no thread can save them: %s",
+			 process->name, strerror(-ret));
+		return save_at_once(process);
+	}
+	if (session->way == DUMP_COPY_AT_ONCE)
+		return background_await_copies(session);
+	log_info("%s: its contents are saved while CRIU goes on", process->name);
+	return 0;
 }
 
 /* Contents that are being saved while CRIU goes on hold dma-bufs, too. */
@@ -241,7 +258,10 @@ int dump_complete(struct dump_session *session)
 
 	if (session->completed)
 		return 0;
-	ret = session->keep ? behind_await_copies(session) : background_finish(session);
+	if (session->way == DUMP_BEHIND || session->way == DUMP_COPY_AT_ONCE)
+		ret = behind_await_copies(session);
+	else
+		ret = background_finish(session);
 	if (!ret)
 		ret = check_memory(session);
 	if (!ret)
@@ -254,17 +274,20 @@ int dump_complete(struct dump_session *session)
 	return ret;
 }
 
-int dump_release(struct dump_session *session, int result)
+static void drop_images(struct dump_session *session)
+{
+	background_done(session);
+	dump_image_remove_all(session);
+}
+
+static int release(struct dump_session *session, int result)
 {
 	int ret;
 
-	/* After an error of CRIU, nothing needs the contents. */
-	if (result || !session->keep)
-		background_done(session);
 	/* The guard still stands: if CRIU is killed here, the guard removes the images. The queues
 	 * wait no longer than the removal of some names takes. */
 	if (result)
-		dump_image_remove_all(session);
+		drop_images(session);
 	session->released = true;
 	gpu_watch_end(session);
 	render_files_done(session);
@@ -274,6 +297,8 @@ int dump_release(struct dump_session *session, int result)
 	/* Complete images are worth more than queues of a job that is about to end. */
 	if (!result && host_ends_tasks())
 		ret = 0;
+	if (!result && ret)
+		drop_images(session);
 	if (session->stopped_at > 0)
 		session->totals.stopped_s = now_seconds() - session->stopped_at;
 	session->stopped_at = 0;
@@ -284,6 +309,14 @@ int dump_release(struct dump_session *session, int result)
 		content_totals_log(&session->totals, true, session->options->content.checksum);
 	session->totals = (struct content_totals){ 0 };
 	return ret;
+}
+
+int dump_end(struct dump_session *session, int result)
+{
+	int ret = result ? 0 : dump_complete(session);
+	int released = release(session, result ? result : ret);
+
+	return ret < 0 ? ret : released;
 }
 
 void dump_done(struct dump_session *session)
