@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copies the contents of BOs between GPUs and image files, all GPUs at the same time, and logs the
- * progress. The caller chooses BOs and files, see kfd_jobs_init(); transfer_copy() copies one GPU.
+ * progress. The caller chooses BOs and files, see kfd_jobs_init(). save.c and load.c copy one GPU.
  */
 #include "content/content.h"
 
@@ -12,6 +12,8 @@
 #include <time.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/load.h"
+#include "content/save.h"
 #include "content/sdma.h"
 #include "content/staging.h"
 #include "content/transfer.h"
@@ -38,10 +40,11 @@ struct worker {
 };
 
 struct content_run {
+	/* A save, or a load if false. */
+	bool save;
 	struct transfer_plan plan;
 	struct content_settings settings;
 	sem_t *gpu_limit;
-	struct transfer_error error;
 	struct worker *workers;
 	size_t num_workers;
 	/* Workers whose thread could be started. */
@@ -78,9 +81,8 @@ static void report_progress(const struct worker *worker, double seconds)
 	if (now.done_bytes == now.total_bytes)
 		return;
 	log_info("GPU 0x%04x: %s %" PRIu64 " of %" PRIu64 " MiB, %.1f MiB/s, limited by %s",
-		 worker->job->gpu_id, worker->run->plan.save ? "saved" : "loaded",
-		 now.done_bytes >> 20, now.total_bytes >> 20,
-		 (double)now.done_bytes / MIB / seconds, slower_side(&now));
+		 worker->job->gpu_id, worker->run->save ? "saved" : "loaded", now.done_bytes >> 20,
+		 now.total_bytes >> 20, (double)now.done_bytes / MIB / seconds, slower_side(&now));
 }
 
 /* In microseconds. */
@@ -113,10 +115,10 @@ static void report_done(const struct worker *worker)
 	note_times(worker, &end);
 	log_info("GPU 0x%04x: %s %zu BOs, %" PRIu64
 		 " bytes in %.3f s, %.1f MiB/s, limited by %s, %u slots of %zu KiB",
-		 job->gpu_id, worker->run->plan.save ? "saved" : "loaded", job->num_bos, bytes,
-		 seconds, (double)bytes / MIB / (seconds > 0 ? seconds : 1e-9), slower_side(&end),
+		 job->gpu_id, worker->run->save ? "saved" : "loaded", job->num_bos, bytes, seconds,
+		 (double)bytes / MIB / (seconds > 0 ? seconds : 1e-9), slower_side(&end),
 		 end.num_slots, end.slot_size >> 10);
-	if (!worker->run->plan.save && !job->has_checksums)
+	if (!worker->run->save && !job->has_checksums)
 		log_warn(
 			"GPU 0x%04x: the contents were not verified: the image has no checksums that this plugin knows",
 			job->gpu_id);
@@ -136,12 +138,12 @@ static int check_memory(const struct content_run *run)
 
 static int report(struct content_run *run)
 {
-	const struct transfer_error *error = &run->error;
+	const struct transfer_error *error = &run->plan.error;
 	int ret;
 
 	if (error->ret < 0)
 		return log_error(error->ret, "GPU 0x%04x: cannot %s BO %zu of %zu: %s",
-				 error->job->gpu_id, run->plan.save ? "save" : "load", error->bo,
+				 error->job->gpu_id, run->save ? "save" : "load", error->bo,
 				 error->job->num_bos, error->action);
 	ret = check_memory(run);
 	if (ret < 0)
@@ -158,7 +160,7 @@ static void watch_load(struct worker *worker)
 	struct memory_errors before = { 0 };
 
 	(void)memory_errors_count(pci_device, &before);
-	transfer_copy(worker->transfer);
+	load_copy(worker->transfer);
 	worker->job->errors_unknown = memory_errors_count_new(pci_device, &before, &count) < 0;
 	worker->lost_memory = count > 0;
 }
@@ -178,15 +180,18 @@ static void *run_worker(void *argument)
 
 	while (run->gpu_limit && sem_wait(run->gpu_limit) < 0)
 		; /* EINTR is the only error. */
-	if (run->plan.save)
-		transfer_copy(worker->transfer);
+	if (run->save)
+		save_copy(worker->transfer);
 	else
 		watch_load(worker);
 	worker->copied_us = real_time();
 	if (run->gpu_limit)
 		(void)sem_post(run->gpu_limit);
 	count_down(run, &run->copying);
-	transfer_finish(worker->transfer);
+	if (run->save)
+		save_finish(worker->transfer);
+	else
+		load_finish(worker->transfer);
 	worker->end = now_seconds();
 	worker->end_us = real_time();
 	count_down(run, &run->active);
@@ -249,7 +254,7 @@ static void init_locks(struct content_run *run)
 	(void)pthread_cond_init(&run->worker_ended, &attributes);
 	(void)pthread_condattr_destroy(&attributes);
 	(void)pthread_mutex_init(&run->lock, NULL);
-	(void)pthread_mutex_init(&run->error.lock, NULL);
+	(void)pthread_mutex_init(&run->plan.error.lock, NULL);
 }
 
 static size_t count_images(const struct content_job *jobs, size_t num_jobs)
@@ -304,7 +309,7 @@ static void free_run(struct content_run *run)
 		transfer_free(run->workers[i].transfer);
 	free(run->workers);
 	(void)pthread_mutex_destroy(&run->lock);
-	(void)pthread_mutex_destroy(&run->error.lock);
+	(void)pthread_mutex_destroy(&run->plan.error.lock);
 	(void)pthread_cond_destroy(&run->worker_ended);
 	free(run);
 }
@@ -324,8 +329,9 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	run->gpu_limit = gpu_limit;
 	run->begin = now_seconds();
 	run->begin_us = real_time();
-	run->plan = (struct transfer_plan){ save, &run->settings, &run->error,
-					    count_transfers(jobs, num_jobs, gpu_limit) };
+	run->save = save;
+	run->plan.settings = &run->settings;
+	run->plan.num_transfers = count_transfers(jobs, num_jobs, gpu_limit);
 	init_locks(run);
 	ret = add_workers(run, jobs, num_jobs);
 	if (ret < 0) {
@@ -390,7 +396,7 @@ int content_await_copies(struct content_run *run)
 	while (run->copying)
 		(void)pthread_cond_wait(&run->worker_ended, &run->lock);
 	(void)pthread_mutex_unlock(&run->lock);
-	return transfer_error_is_set(&run->error) ? -EIO : 0;
+	return __atomic_load_n(&run->plan.error.stop, __ATOMIC_RELAXED) ? -EIO : 0;
 }
 
 int content_finish(struct content_run *run)
@@ -407,7 +413,7 @@ int content_finish(struct content_run *run)
 
 void content_stop(struct content_run *run)
 {
-	transfer_error_set(&run->error, NULL, -ECANCELED, "", 0);
+	transfer_stop(&run->plan, NULL, -ECANCELED, "", 0);
 }
 
 void content_cancel(struct content_run *run)

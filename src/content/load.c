@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/transfer.h"
 
 /* From the page cache, a range is read in such parts, and each part gets its checksums while the
  * caches of the processor still have it. */
@@ -17,24 +18,26 @@ static int read_part(struct slot_thread *thread, uint64_t at, uint64_t size)
 	/* A file is read from a whole page on. A stream is already there. */
 	uint64_t before = transfer->job->streamed ? 0 : IMAGE_HEADER_SIZE;
 	double begin = now_seconds();
-	int ret = image_io_read(&transfer->io, steps_memory(thread) + at - before,
+	int ret = image_io_read(&transfer->io, ranges_memory(thread) + at - before,
 				thread->range.offset + at, before + size);
 
 	thread->storage_s += now_seconds() - begin;
-	return ret < 0 ? steps_fail(transfer, ret, "read from the image", steps_first_bo(thread))
+	return ret < 0 ? transfer_fail(transfer, ret, "read from the image",
+				       ranges_first_bo(transfer, &thread->range))
 		       : 0;
 }
 
 static int fetch_from_stream(struct slot_thread *thread)
 {
-	int ret = steps_await_turn(thread);
+	int ret = ranges_await_turn(thread);
 
 	if (!ret)
 		ret = read_part(thread, 0, thread->range.size);
 	if (ret < 0)
 		return ret;
-	steps_end_turn(thread);
-	steps_add_checksums(thread, 0, thread->range.size);
+	ranges_end_turn(thread);
+	ranges_add_checksums(thread->transfer, &thread->range, ranges_memory(thread), 0,
+			     thread->range.size);
 	return 0;
 }
 
@@ -49,10 +52,21 @@ static int fetch_from_file(struct slot_thread *thread)
 
 		if (ret < 0)
 			return ret;
-		steps_add_checksums(thread, at, at + part);
+		ranges_add_checksums(thread->transfer, &thread->range, ranges_memory(thread) + at,
+				     at, at + part);
 		at += part;
 	}
 	return 0;
+}
+
+/* Goes on in the other slot of a pair. */
+static void change_slot(struct slot_thread *thread)
+{
+	struct range range = thread->range;
+
+	thread->range = thread->other;
+	thread->other = range;
+	thread->slot ^= 1;
 }
 
 /* With a pair of slots, the range that is ended is the one before. */
@@ -62,12 +76,12 @@ static int load_range(struct slot_thread *thread)
 						  : fetch_from_file(thread);
 
 	if (!ret)
-		ret = steps_start_copy(thread, SDMA_SLOT_TO_BO);
+		ret = ranges_start_copy(thread, SDMA_SLOT_TO_BO);
 	if (ret < 0)
 		return ret;
 	if (thread->is_paired)
-		steps_change_slot(thread);
-	return steps_await_copy(thread);
+		change_slot(thread);
+	return ranges_await_copy(thread);
 }
 
 /* The copy of the other slot: the last one, or the only one that still runs after an error. */
@@ -75,37 +89,51 @@ static void end_pair(struct slot_thread *thread)
 {
 	if (!thread->is_paired)
 		return;
-	steps_change_slot(thread);
-	if (!steps_await_copy(thread))
-		steps_finish_range(thread, thread->range.size);
+	change_slot(thread);
+	if (!ranges_await_copy(thread))
+		ranges_finish(thread, thread->range.size);
 }
 
 /* Until no range is left, or a thread has failed. */
 static void load_ranges(struct slot_thread *thread)
 {
-	while (ranges_take(&thread->transfer->ranges, &thread->range) && !load_range(thread))
-		steps_finish_range(thread, thread->range.size);
+	while (ranges_take(thread) && !load_range(thread))
+		ranges_finish(thread, thread->range.size);
 	end_pair(thread);
 }
 
-static int begin_load(struct transfer *transfer)
+void load_copy(struct transfer *transfer)
 {
-	int ret = image_io_begin_load(&transfer->io, transfer->job->image_fd,
-				      transfer->job->streamed, IMAGE_HEADER_SIZE + transfer->size);
+	const struct content_settings *settings = transfer->plan->settings;
+	const struct content_job *job = transfer->job;
+	const size_t num_transfers = transfer->plan->num_transfers;
+	int ret;
 
-	return ret < 0 ? steps_fail(transfer, ret, "read from the image", 0) : 0;
+	/* content_stop() may have come while this GPU waited for the limit. */
+	if (transfer_has_stopped(transfer))
+		return;
+	ret = image_io_begin_load(&transfer->io, job->image_fd, job->streamed,
+				  IMAGE_HEADER_SIZE + transfer->size);
+	if (ret < 0) {
+		(void)transfer_fail(transfer, ret, "read from the image", 0);
+		return;
+	}
+	transfer_run(
+		transfer,
+		transfer->io.cached
+			? slots_choose_pairs(settings->staging_bytes, transfer->size, num_transfers)
+			: slots_choose(settings->staging_bytes, transfer->size, num_transfers),
+		settings->checksum && job->has_checksums, load_ranges);
 }
 
-static void end_load(struct transfer *transfer)
+static void compare_checksums(const struct transfer *transfer)
 {
 	const struct content_job *job = transfer->job;
 
-	if (steps_has_stopped(transfer))
-		return;
 	for (size_t i = 0; transfer->checksums && i < job->num_bos; i++) {
 		if (transfer->checksums[i] == job->bos[i].checksum)
 			continue;
-		(void)steps_fail(
+		(void)transfer_fail(
 			transfer, -EBADMSG,
 			"checksum mismatch, its contents in the image differ from those at the dump",
 			i);
@@ -113,4 +141,9 @@ static void end_load(struct transfer *transfer)
 	}
 }
 
-const struct steps load_steps = { begin_load, load_ranges, end_load };
+void load_finish(struct transfer *transfer)
+{
+	if (!transfer_has_stopped(transfer))
+		compare_checksums(transfer);
+	transfer_end(transfer);
+}

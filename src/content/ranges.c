@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The list of a GPU's BOs, walked once: each range continues where the last one ended, and may hold
- * the end of one BO and several others. A BO is imported at its first range, and released when its
- * last range is finished. */
+/* Cuts the contents into ranges in their order, whichever thread takes them. A BO is imported with
+ * the first range that has a part of it, and released when the last of them is finished. */
 #include "content/ranges.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "amdgpu_plugin_util.h"
 #include "content/checksum.h"
+#include "content/keep_part.h"
+#include "content/transfer.h"
+
+/* sdma_wait() sleeps longer if the copy has not ended. */
+#define SHORT_WAIT_S 20e-6
 
 struct import {
 	struct sdma_bo bo;
@@ -16,46 +21,15 @@ struct import {
 	unsigned int users;
 };
 
-static int fail(const struct ranges *ranges, int ret, const char *action, size_t bo)
+struct import *ranges_alloc_imports(size_t num_bos)
 {
-	transfer_error_set(ranges->error, ranges->job, ret, action, bo);
-	return ret;
+	return calloc(num_bos + 1, sizeof(struct import));
 }
 
-int ranges_init(struct ranges *ranges, const struct content_job *job, uint64_t size,
-		const struct slots *slots, struct transfer_error *error)
+void ranges_release(struct transfer *transfer)
 {
-	*ranges = (struct ranges){
-		.job = job,
-		.error = error,
-		.size = size,
-		.range_size = slots->size,
-		.imports = calloc(job->num_bos + 1, sizeof(*ranges->imports)),
-	};
-	(void)pthread_mutex_init(&ranges->lock, NULL);
-	return ranges->imports ? 0 : -ENOMEM;
-}
-
-void ranges_start(struct ranges *ranges, struct sdma *gpu, uint64_t contents_at)
-{
-	ranges->gpu = gpu;
-	ranges->contents_at = contents_at;
-}
-
-void ranges_release(struct ranges *ranges)
-{
-	for (size_t i = 0; ranges->imports && i < ranges->job->num_bos; i++)
-		sdma_bo_release(&ranges->imports[i].bo);
-}
-
-void ranges_done(struct ranges *ranges)
-{
-	if (!ranges->job)
-		return;
-	ranges_release(ranges);
-	free(ranges->imports);
-	(void)pthread_mutex_destroy(&ranges->lock);
-	*ranges = (struct ranges){ 0 };
+	for (size_t i = 0; transfer->ranges.imports && i < transfer->job->num_bos; i++)
+		sdma_bo_release(&transfer->ranges.imports[i].bo);
 }
 
 int ranges_alloc_pieces(struct range *range, const struct slots *slots)
@@ -86,32 +60,33 @@ int ranges_copy(const struct range *range, struct range *ret_copy)
 	return 0;
 }
 
-size_t ranges_bo_of(const struct ranges *ranges, const struct sdma_piece *piece)
+static size_t bo_of(const struct transfer *transfer, const struct sdma_piece *piece)
 {
-	return (size_t)((const struct import *)piece->bo - ranges->imports);
+	return (size_t)((const struct import *)piece->bo - transfer->ranges.imports);
 }
 
-size_t ranges_first_bo(const struct ranges *ranges, const struct range *range)
+size_t ranges_first_bo(const struct transfer *transfer, const struct range *range)
 {
-	return range->num_pieces ? ranges_bo_of(ranges, &range->pieces[0]) : 0;
+	return range->num_pieces ? bo_of(transfer, &range->pieces[0]) : 0;
 }
 
 /* Adds the next BO, or as much of it as fits. */
-static int add_piece(struct ranges *ranges, struct range *range)
+static int add_piece(struct transfer *transfer, struct range *range)
 {
+	struct ranges *ranges = &transfer->ranges;
 	struct import *import = &ranges->imports[ranges->bo];
-	uint64_t left = ranges->job->bos[ranges->bo].size - ranges->bo_offset;
-	uint64_t room = ranges->range_size - range->size;
+	uint64_t left = transfer->job->bos[ranges->bo].size - ranges->bo_offset;
+	uint64_t room = transfer->slots.size - range->size;
 	uint64_t size = left < room ? left : room;
 
 	if (range->num_pieces == range->max_pieces)
-		return fail(ranges, -E2BIG, "divide its contents", ranges->bo);
+		return transfer_fail(transfer, -E2BIG, "divide its contents", ranges->bo);
 	if (size) {
 		import->users++;
 		range->pieces[range->num_pieces++] = (struct sdma_piece){
 			.bo = &import->bo,
 			.offset = ranges->bo_offset,
-			.slot_offset = ranges->contents_at + range->size,
+			.slot_offset = ranges_contents_at(transfer) + range->size,
 			.size = size,
 		};
 	}
@@ -125,85 +100,124 @@ static int add_piece(struct ranges *ranges, struct range *range)
 }
 
 /* Each range fills its slot except the last. */
-static int next_range(struct ranges *ranges, struct range *range)
+static int next_range(struct transfer *transfer, struct range *range)
 {
+	struct ranges *ranges = &transfer->ranges;
 	int ret = 0;
 
 	range->index = ranges->next_index++;
 	range->offset = ranges->next_offset;
 	range->size = 0;
 	range->num_pieces = 0;
-	while (!ret && ranges->bo < ranges->job->num_bos && range->size < ranges->range_size)
-		ret = add_piece(ranges, range);
+	while (!ret && ranges->bo < transfer->job->num_bos && range->size < transfer->slots.size)
+		ret = add_piece(transfer, range);
 	ranges->next_offset += range->size;
 	return ret;
 }
 
-static int import_once(struct ranges *ranges, size_t bo)
+static int import_once(struct transfer *transfer, size_t bo)
 {
-	struct import *import = &ranges->imports[bo];
+	struct import *import = &transfer->ranges.imports[bo];
 	int ret;
 
 	if (import->bo.bo)
 		return 0;
-	ret = sdma_bo_import(ranges->gpu, &ranges->job->bos[bo], &import->bo);
+	ret = sdma_bo_import(transfer->gpu, &transfer->job->bos[bo], &import->bo);
 	if (ret < 0)
-		return fail(ranges, ret,
-			    ret == -ESTALE ? "the kernel has given the dma-buf of another BO"
-					   : "import the dma-buf",
-			    bo);
+		return transfer_fail(transfer, ret,
+				     ret == -ESTALE
+					     ? "the kernel has given the dma-buf of another BO"
+					     : "import the dma-buf",
+				     bo);
 	return 0;
 }
 
-static int import_bos(struct ranges *ranges, const struct range *range)
+static int import_bos(struct transfer *transfer, const struct range *range)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < range->num_pieces; i++)
-		ret = import_once(ranges, ranges_bo_of(ranges, &range->pieces[i]));
+		ret = import_once(transfer, bo_of(transfer, &range->pieces[i]));
 	return ret;
 }
 
-static bool are_left(const struct ranges *ranges)
+static bool are_left(const struct transfer *transfer)
 {
-	return !transfer_error_is_set(ranges->error) &&
-	       (ranges->next_offset < ranges->size || !ranges->next_index);
+	return !transfer_has_stopped(transfer) &&
+	       (transfer->ranges.next_offset < transfer->size || !transfer->ranges.next_index);
 }
 
-bool ranges_are_left(struct ranges *ranges)
+bool ranges_are_left(struct transfer *transfer)
 {
 	bool left;
 
-	(void)pthread_mutex_lock(&ranges->lock);
-	left = are_left(ranges);
-	(void)pthread_mutex_unlock(&ranges->lock);
+	(void)pthread_mutex_lock(&transfer->ranges.lock);
+	left = are_left(transfer);
+	(void)pthread_mutex_unlock(&transfer->ranges.lock);
 	return left;
 }
 
-bool ranges_take(struct ranges *ranges, struct range *range)
+bool ranges_take(struct slot_thread *thread)
 {
+	struct transfer *transfer = thread->transfer;
 	int ret = -ECANCELED;
 
-	(void)pthread_mutex_lock(&ranges->lock);
-	if (are_left(ranges))
-		ret = next_range(ranges, range);
+	(void)pthread_mutex_lock(&transfer->ranges.lock);
+	if (are_left(transfer))
+		ret = next_range(transfer, &thread->range);
 	if (!ret)
-		ret = import_bos(ranges, range);
-	(void)pthread_mutex_unlock(&ranges->lock);
+		ret = import_bos(transfer, &thread->range);
+	(void)pthread_mutex_unlock(&transfer->ranges.lock);
 	return !ret;
 }
 
-void ranges_finish(struct ranges *ranges, const struct range *range)
+uint64_t ranges_contents_at(const struct transfer *transfer)
 {
-	(void)pthread_mutex_lock(&ranges->lock);
-	for (size_t i = 0; i < range->num_pieces; i++) {
-		size_t bo = ranges_bo_of(ranges, &range->pieces[i]);
-		struct import *import = &ranges->imports[bo];
+	return SLOT_MARGIN + image_io_shift(&transfer->io);
+}
 
-		if (!--import->users && bo < ranges->bo)
-			sdma_bo_release(&import->bo);
-	}
-	(void)pthread_mutex_unlock(&ranges->lock);
+char *ranges_memory(const struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+	char *memory =
+		thread->part ? thread->part->memory : sdma_slot_memory(transfer->gpu, thread->slot);
+
+	return memory + ranges_contents_at(transfer);
+}
+
+int ranges_start_copy(struct slot_thread *thread, enum sdma_direction direction)
+{
+	struct transfer *transfer = thread->transfer;
+	struct range *range = &thread->range;
+	int ret;
+
+	if (!range->num_pieces)
+		return 0;
+	range->copy_begin = now_seconds();
+	ret = sdma_submit(transfer->gpu, thread->slot, direction, range->pieces, range->num_pieces);
+	return ret < 0 ? transfer_fail(transfer, ret, "start a copy",
+				       ranges_first_bo(transfer, range))
+		       : 0;
+}
+
+int ranges_await_copy(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+	double begin = now_seconds(), end;
+	const char *action;
+	int ret;
+
+	ret = sdma_wait(transfer->gpu, thread->slot, transfer->plan->settings->copy_timeout_s);
+	end = now_seconds();
+	/* When a copy ended that the thread has not waited for is not known. */
+	if (end - begin > SHORT_WAIT_S)
+		thread->copy_s += end - thread->range.copy_begin;
+	if (!ret)
+		return 0;
+	action = ret == -ETIME ? "a copy does not finish" : "wait for a copy";
+	if (thread->part && sdma_is_busy(transfer->gpu, thread->slot))
+		keep_lose(transfer->keep, ret, action);
+	return transfer_fail(transfer, ret, action, ranges_first_bo(transfer, &thread->range));
 }
 
 static void add_checksum(uint64_t *checksum, const char *contents, uint64_t size, uint64_t offset)
@@ -213,18 +227,71 @@ static void add_checksum(uint64_t *checksum, const char *contents, uint64_t size
 				 __ATOMIC_RELAXED);
 }
 
-void ranges_add_checksums(const struct ranges *ranges, const struct range *range,
-			  const char *contents, uint64_t from, uint64_t to, uint64_t *checksums)
+void ranges_add_checksums(const struct transfer *transfer, const struct range *range,
+			  const char *contents, uint64_t from, uint64_t to)
 {
-	for (size_t i = 0; i < range->num_pieces; i++) {
+	for (size_t i = 0; transfer->checksums && i < range->num_pieces; i++) {
 		const struct sdma_piece *piece = &range->pieces[i];
-		uint64_t piece_at = piece->slot_offset - ranges->contents_at;
+		uint64_t piece_at = piece->slot_offset - ranges_contents_at(transfer);
 		uint64_t begin = piece_at > from ? piece_at : from;
 		uint64_t end = piece_at + piece->size < to ? piece_at + piece->size : to;
-		size_t bo = ranges_bo_of(ranges, piece);
 
 		if (begin < end)
-			add_checksum(&checksums[bo], contents + begin - from, end - begin,
+			add_checksum(&transfer->checksums[bo_of(transfer, piece)],
+				     contents + begin - from, end - begin,
 				     piece->offset + begin - piece_at);
 	}
+}
+
+int ranges_await_turn(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+
+	(void)pthread_mutex_lock(&transfer->lock);
+	thread->awaited = thread->range.index;
+	while (transfer->turns != thread->awaited && !transfer_has_stopped(transfer))
+		(void)pthread_cond_wait(&thread->turn, &transfer->lock);
+	(void)pthread_mutex_unlock(&transfer->lock);
+	return transfer_has_stopped(transfer) ? -ECANCELED : 0;
+}
+
+void ranges_end_turn(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+
+	(void)pthread_mutex_lock(&transfer->lock);
+	transfer->turns++;
+	for (unsigned int i = 0; i < transfer->slots.threads; i++) {
+		if (transfer->threads[i].awaited == transfer->turns)
+			(void)pthread_cond_signal(&transfer->threads[i].turn);
+	}
+	(void)pthread_mutex_unlock(&transfer->lock);
+}
+
+static void release_bos(struct transfer *transfer, const struct range *range)
+{
+	struct ranges *ranges = &transfer->ranges;
+
+	(void)pthread_mutex_lock(&ranges->lock);
+	for (size_t i = 0; i < range->num_pieces; i++) {
+		size_t bo = bo_of(transfer, &range->pieces[i]);
+		struct import *import = &ranges->imports[bo];
+
+		if (!--import->users && bo < ranges->bo)
+			sdma_bo_release(&import->bo);
+	}
+	(void)pthread_mutex_unlock(&ranges->lock);
+}
+
+void ranges_finish(struct slot_thread *thread, uint64_t done_bytes)
+{
+	struct transfer *transfer = thread->transfer;
+
+	(void)pthread_mutex_lock(&transfer->lock);
+	transfer->done_bytes += done_bytes;
+	transfer->copy_s += thread->copy_s;
+	transfer->storage_s += thread->storage_s;
+	(void)pthread_mutex_unlock(&transfer->lock);
+	thread->copy_s = thread->storage_s = 0;
+	release_bos(transfer, &thread->range);
 }

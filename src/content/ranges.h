@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Divides the contents of one GPU's BOs into ranges, and imports the BOs of each range for the copy
- * engine. save.c and load.c process the ranges. */
+/* The ranges of a transfer: divides the contents of a GPU's BOs, and has what a save and a load do
+ * with a range alike. */
 #ifndef AMDGPU_PLUGIN_CONTENT_RANGES_H
 #define AMDGPU_PLUGIN_CONTENT_RANGES_H
 
@@ -9,10 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "content/content.h"
 #include "content/sdma.h"
 #include "content/slots.h"
-#include "content/transfer_error.h"
+
+struct slot_thread;
+struct transfer;
 
 /* A part of the contents that fits in a slot. */
 struct range {
@@ -24,7 +25,7 @@ struct range {
 	struct sdma_piece *pieces;
 	size_t num_pieces;
 	size_t max_pieces;
-	/* When its copy was started (steps.c). */
+	/* When its copy was started. */
 	double copy_begin;
 };
 
@@ -32,16 +33,6 @@ struct range {
 struct import;
 
 struct ranges {
-	/* Borrowed. */
-	const struct content_job *job;
-	struct transfer_error *error;
-	struct sdma *gpu;
-	/* The bytes of all BOs. */
-	uint64_t size;
-	/* The bytes of a range, if it is not the last. */
-	uint64_t range_size;
-	/* Where the contents start in a slot. */
-	uint64_t contents_at;
 	/* Guards the fields below. All BOs of a range are imported, or released, under it, too:
 	 * libdrm has a lock that each of these calls takes, and threads that wait for each other at
 	 * each BO would take 1.5 times as long. */
@@ -55,16 +46,11 @@ struct ranges {
 	uint64_t bo_offset;
 };
 
-/* For @job, whose BOs have @size bytes together. -ENOMEM; call ranges_done() even then. */
-int ranges_init(struct ranges *ranges, const struct content_job *job, uint64_t size,
-		const struct slots *slots, struct transfer_error *error);
-/* Where the BOs are imported, and where the contents start in a slot. */
-void ranges_start(struct ranges *ranges, struct sdma *gpu, uint64_t contents_at);
+/* For so many BOs, or NULL. free() frees them. */
+struct import *ranges_alloc_imports(size_t num_bos);
 /* Releases all imports; no range can be taken any more. The ranges that were taken still have their
- * BOs' numbers. Accepts an empty object. */
-void ranges_release(struct ranges *ranges);
-/* The same, and frees the rest. */
-void ranges_done(struct ranges *ranges);
+ * BOs' numbers. Accepts a transfer without imports. */
+void ranges_release(struct transfer *transfer);
 
 /* -ENOMEM. */
 int ranges_alloc_pieces(struct range *range, const struct slots *slots);
@@ -72,23 +58,30 @@ void ranges_free_pieces(struct range *range);
 /* Copies a range with the pieces that it has. -ENOMEM. */
 int ranges_copy(const struct range *range, struct range *ret_copy);
 
-/* Sets @range to the next part of the contents and imports its BOs. Several threads may call this
- * at the same time. False: no range is left, or a thread has failed, maybe this one. Contents of no
- * bytes have one range. */
-bool ranges_take(struct ranges *ranges, struct range *range);
+/* Sets the thread's range to the next part of the contents and imports its BOs. False: no range is
+ * left, or a thread has failed, maybe this one. Contents of no bytes have one range. */
+bool ranges_take(struct slot_thread *thread);
 /* Whether ranges_take() may still have a range. */
-bool ranges_are_left(struct ranges *ranges);
-/* Releases the BOs that no further range needs. */
-void ranges_finish(struct ranges *ranges, const struct range *range);
+bool ranges_are_left(struct transfer *transfer);
+/* The first BO of the range, for messages. */
+size_t ranges_first_bo(const struct transfer *transfer, const struct range *range);
 
+/* The contents of the thread's range in its slot, and how far they are from the start of the slot.
+ */
+char *ranges_memory(const struct slot_thread *thread);
+uint64_t ranges_contents_at(const struct transfer *transfer);
+int ranges_start_copy(struct slot_thread *thread, enum sdma_direction direction);
+/* 0 if the slot has no copy. */
+int ranges_await_copy(struct slot_thread *thread);
 /* Adds bytes [from, to) of the contents of @range, which are at @contents, to the checksums of
- * their BOs. Several threads may add other parts at the same time. */
-void ranges_add_checksums(const struct ranges *ranges, const struct range *range,
-			  const char *contents, uint64_t from, uint64_t to, uint64_t *checksums);
-
-/* The number of the piece's BO in the job. */
-size_t ranges_bo_of(const struct ranges *ranges, const struct sdma_piece *piece);
-/* The first BO of a range, for messages. */
-size_t ranges_first_bo(const struct ranges *ranges, const struct range *range);
+ * their BOs, if checksums are on. Several threads may add other parts at the same time. */
+void ranges_add_checksums(const struct transfer *transfer, const struct range *range,
+			  const char *contents, uint64_t from, uint64_t to);
+/* Waits until the turns of all earlier ranges have ended. -ECANCELED: there was an error. */
+int ranges_await_turn(struct slot_thread *thread);
+void ranges_end_turn(struct slot_thread *thread);
+/* Adds @done_bytes and the times of the thread to the progress, and releases the BOs that no
+ * further range needs. */
+void ranges_finish(struct slot_thread *thread, uint64_t done_bytes);
 
 #endif

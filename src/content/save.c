@@ -8,11 +8,164 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/keep_part.h"
+#include "content/transfer.h"
 
 /* Files that take their bytes in order have their ranges written by the threads that copy. */
 static bool is_kept(const struct transfer *transfer)
 {
 	return transfer->keep && !transfer->io.in_order;
+}
+
+static bool wants_part(void *argument)
+{
+	return ranges_are_left(argument);
+}
+
+static void report_lost(struct transfer *transfer)
+{
+	const char *action;
+	int ret = keep_lost_by(transfer->keep, &action);
+
+	(void)transfer_fail(transfer, ret, action, 0);
+}
+
+/* The part comes before the range: all parts may be taken, and the ranges in them are written in
+ * order. */
+static bool take_range(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+
+	if (transfer->keep && !thread->part) {
+		thread->part = keep_take(transfer->keep, transfer->kept_gpu, wants_part, transfer);
+		if (!thread->part && ranges_are_left(transfer))
+			report_lost(transfer);
+		if (!thread->part)
+			return false;
+		sdma_set_memory(transfer->gpu, thread->slot, &thread->part->bo);
+	}
+	return ranges_take(thread);
+}
+
+/* In the image, the contents of a range start IMAGE_HEADER_SIZE bytes after its offset. It writes
+ * the bytes before them instead of its own last ones, which the next range writes. */
+static int write_contents(struct transfer *transfer, const struct range *range, char *memory,
+			  double *storage_s)
+{
+	bool is_last = range->offset + range->size == transfer->size;
+	double begin = now_seconds();
+	int ret = image_io_write(&transfer->io, memory - IMAGE_HEADER_SIZE, range->offset,
+				 range->size + (is_last ? IMAGE_HEADER_SIZE : 0));
+
+	*storage_s += now_seconds() - begin;
+	return ret < 0 ? transfer_fail(transfer, ret, "write to the image",
+				       ranges_first_bo(transfer, range))
+		       : 0;
+}
+
+static int write_range(struct slot_thread *thread)
+{
+	return write_contents(thread->transfer, &thread->range, ranges_memory(thread),
+			      &thread->storage_s);
+}
+
+/* Puts the bytes of the image that end the previous range before the contents. */
+static void take_bytes_before(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+	char *memory = ranges_memory(thread);
+
+	memcpy(memory - IMAGE_HEADER_SIZE, transfer->before, IMAGE_HEADER_SIZE);
+	memcpy(transfer->before, memory + thread->range.size - IMAGE_HEADER_SIZE,
+	       IMAGE_HEADER_SIZE);
+}
+
+static int write_in_turn(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+	int ret = ranges_await_turn(thread);
+
+	if (ret < 0)
+		return ret;
+	take_bytes_before(thread);
+	if (transfer->io.in_order)
+		ret = write_range(thread);
+	if (!ret)
+		ranges_end_turn(thread);
+	return ret;
+}
+
+/* A thread of the keep. */
+static void write_part(struct keep_part *part)
+{
+	struct transfer *transfer = part->owner;
+	struct range *range = &part->range;
+	char *memory = part->memory + ranges_contents_at(transfer);
+	double storage_s = 0;
+
+	if (!transfer_has_stopped(transfer))
+		ranges_add_checksums(transfer, range, memory, 0, range->size);
+	if (!transfer_has_stopped(transfer))
+		(void)write_contents(transfer, range, memory, &storage_s);
+	(void)pthread_mutex_lock(&transfer->lock);
+	transfer->done_bytes += range->size;
+	transfer->storage_s += storage_s;
+	ranges_free_pieces(range);
+	if (!--transfer->unwritten)
+		(void)pthread_cond_signal(&transfer->written);
+	(void)pthread_mutex_unlock(&transfer->lock);
+}
+
+/* Leaves the contents of the slot to the threads of the keep. */
+static int keep_range(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+	int ret = ranges_await_turn(thread);
+
+	if (!ret && ranges_copy(&thread->range, &thread->part->range) < 0)
+		ret = transfer_fail(transfer, -ENOMEM, "allocate",
+				    ranges_first_bo(transfer, &thread->range));
+	if (ret < 0)
+		return ret;
+	take_bytes_before(thread);
+	(void)pthread_mutex_lock(&transfer->lock);
+	transfer->unwritten++;
+	(void)pthread_mutex_unlock(&transfer->lock);
+	thread->part->owner = transfer;
+	keep_write(transfer->keep, take_ptr(&thread->part), write_part);
+	ranges_end_turn(thread);
+	return 0;
+}
+
+static int save_range(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+	int ret = ranges_start_copy(thread, SDMA_BO_TO_SLOT);
+
+	if (!ret)
+		ret = ranges_await_copy(thread);
+	if (!ret && is_kept(transfer))
+		return keep_range(thread);
+	if (!ret) {
+		ranges_add_checksums(transfer, &thread->range, ranges_memory(thread), 0,
+				     thread->range.size);
+		ret = write_in_turn(thread);
+	}
+	if (!ret && !transfer->io.in_order)
+		ret = write_range(thread);
+	return ret;
+}
+
+/* Until no range is left, or a thread has failed. */
+static void save_ranges(struct slot_thread *thread)
+{
+	struct transfer *transfer = thread->transfer;
+
+	while (take_range(thread) && !save_range(thread))
+		ranges_finish(thread, is_kept(transfer) ? 0 : thread->range.size);
+	if (thread->part)
+		keep_give(transfer->keep, take_ptr(&thread->part));
+	if (transfer->keep)
+		keep_wake(transfer->keep);
 }
 
 static int begin_save(struct transfer *transfer)
@@ -31,159 +184,52 @@ static int begin_save(struct transfer *transfer)
 
 	job->has_checksums = false;
 	memcpy(transfer->before, &length, IMAGE_HEADER_SIZE);
-	return ret < 0 ? steps_fail(transfer, ret, "reserve room for the image", 0) : 0;
+	return ret < 0 ? transfer_fail(transfer, ret, "reserve room for the image", 0) : 0;
 }
 
-static bool wants_part(void *argument)
+/* KFD's BOs are whole pages. Others have no checksums. */
+static bool wants_checksums(const struct transfer *transfer)
 {
-	return ranges_are_left(argument);
-}
+	const struct content_job *job = transfer->job;
 
-static void report_lost(struct transfer *transfer)
-{
-	const char *action;
-	int ret = keep_lost_by(transfer->keep, &action);
-
-	(void)steps_fail(transfer, ret, action, 0);
-}
-
-/* The part comes before the range: all parts may be taken, and the ranges in them are written in
- * order. */
-static bool take_range(struct slot_thread *thread)
-{
-	struct transfer *transfer = thread->transfer;
-
-	if (transfer->keep && !thread->part) {
-		thread->part = keep_take(transfer->keep, transfer->kept_gpu, wants_part,
-					 &transfer->ranges);
-		if (!thread->part && ranges_are_left(&transfer->ranges))
-			report_lost(transfer);
-		if (!thread->part)
+	for (size_t i = 0; i < job->num_bos; i++) {
+		if (job->bos[i].size % CONTENT_ALIGNMENT)
 			return false;
-		sdma_set_memory(transfer->gpu, thread->slot, &thread->part->bo);
 	}
-	return ranges_take(&transfer->ranges, &thread->range);
+	return transfer->plan->settings->checksum;
 }
 
-/* In the image, the contents of a range start IMAGE_HEADER_SIZE bytes after its offset. It writes
- * the bytes before them instead of its own last ones, which the next range writes. */
-static int write_contents(struct transfer *transfer, const struct range *range, char *memory,
-			  double *storage_s)
+static struct slots choose_slots(struct transfer *transfer)
 {
-	bool is_last = range->offset + range->size == transfer->size;
-	double begin = now_seconds();
-	int ret = image_io_write(&transfer->io, memory - IMAGE_HEADER_SIZE, range->offset,
-				 range->size + (is_last ? IMAGE_HEADER_SIZE : 0));
+	const struct transfer_plan *plan = transfer->plan;
+	const uint64_t unit = image_io_unit(&transfer->io);
+	struct slots slots;
 
-	*storage_s += now_seconds() - begin;
-	return ret < 0 ? steps_fail(transfer, ret, "write to the image",
-				    ranges_first_bo(&transfer->ranges, range))
-		       : 0;
-}
-
-static int write_range(struct slot_thread *thread)
-{
-	return write_contents(thread->transfer, &thread->range, steps_memory(thread),
-			      &thread->storage_s);
-}
-
-/* Puts the bytes of the image that end the previous range before the contents. */
-static void take_bytes_before(struct slot_thread *thread)
-{
-	struct transfer *transfer = thread->transfer;
-	char *memory = steps_memory(thread);
-
-	memcpy(memory - IMAGE_HEADER_SIZE, transfer->before, IMAGE_HEADER_SIZE);
-	memcpy(transfer->before, memory + thread->range.size - IMAGE_HEADER_SIZE,
-	       IMAGE_HEADER_SIZE);
-}
-
-static int write_in_turn(struct slot_thread *thread)
-{
-	struct transfer *transfer = thread->transfer;
-	int ret = steps_await_turn(thread);
-
-	if (ret < 0)
-		return ret;
-	take_bytes_before(thread);
-	if (transfer->io.in_order)
-		ret = write_range(thread);
-	if (!ret)
-		steps_end_turn(thread);
-	return ret;
-}
-
-/* A thread of the keep. */
-static void write_part(struct keep_part *part)
-{
-	struct transfer *transfer = part->owner;
-	struct range *range = &part->range;
-	char *memory = part->memory + steps_contents_at(transfer);
-	double storage_s = 0;
-
-	if (!steps_has_stopped(transfer) && transfer->checksums)
-		ranges_add_checksums(&transfer->ranges, range, memory, 0, range->size,
-				     transfer->checksums);
-	if (!steps_has_stopped(transfer))
-		(void)write_contents(transfer, range, memory, &storage_s);
-	(void)pthread_mutex_lock(&transfer->lock);
-	transfer->done_bytes += range->size;
-	transfer->storage_s += storage_s;
-	ranges_free_pieces(range);
-	if (!--transfer->unwritten)
-		(void)pthread_cond_signal(&transfer->written);
-	(void)pthread_mutex_unlock(&transfer->lock);
-}
-
-/* Leaves the contents of the slot to the threads of the keep. */
-static int keep_range(struct slot_thread *thread)
-{
-	struct transfer *transfer = thread->transfer;
-	int ret = steps_await_turn(thread);
-
-	if (!ret && ranges_copy(&thread->range, &thread->part->range) < 0)
-		ret = steps_fail(transfer, -ENOMEM, "allocate", steps_first_bo(thread));
-	if (ret < 0)
-		return ret;
-	take_bytes_before(thread);
-	(void)pthread_mutex_lock(&transfer->lock);
-	transfer->unwritten++;
-	(void)pthread_mutex_unlock(&transfer->lock);
-	thread->part->owner = transfer;
-	keep_write(transfer->keep, take_ptr(&thread->part), write_part);
-	steps_end_turn(thread);
-	return 0;
-}
-
-static int save_range(struct slot_thread *thread)
-{
-	struct transfer *transfer = thread->transfer;
-	int ret = steps_start_copy(thread, SDMA_BO_TO_SLOT);
-
-	if (!ret)
-		ret = steps_await_copy(thread);
-	if (!ret && is_kept(transfer))
-		return keep_range(thread);
-	if (!ret) {
-		steps_add_checksums(thread, 0, thread->range.size);
-		ret = write_in_turn(thread);
+	if (transfer->keep) {
+		slots = slots_of_parts(keep_part_size(transfer->keep), unit);
+	} else {
+		slots = slots_choose(plan->settings->staging_bytes, transfer->size,
+				     plan->num_transfers);
+		slots_align(&slots, unit);
 	}
-	if (!ret && !transfer->io.in_order)
-		ret = write_range(thread);
-	return ret;
+	/* Unless all contents are in one range. */
+	if (slots.size % unit && slots.size < transfer->size)
+		image_io_drop_chunks(&transfer->io);
+	return slots;
 }
 
-/* Until no range is left, or a thread has failed. */
-static void save_ranges(struct slot_thread *thread)
+void save_copy(struct transfer *transfer)
 {
-	struct transfer *transfer = thread->transfer;
-
-	while (take_range(thread) && !save_range(thread))
-		steps_finish_range(thread, is_kept(transfer) ? 0 : thread->range.size);
-	if (thread->part)
-		keep_give(transfer->keep, take_ptr(&thread->part));
+	/* content_stop() may have come while this GPU waited for the limit. */
+	if (transfer_has_stopped(transfer))
+		return;
 	if (transfer->keep)
-		keep_wake(transfer->keep);
+		keep_begin_copy(transfer->keep);
+	if (!begin_save(transfer))
+		transfer_run(transfer, choose_slots(transfer), wants_checksums(transfer),
+			     save_ranges);
+	if (transfer->keep)
+		keep_end_copy(transfer->keep);
 }
 
 static void await_written(struct transfer *transfer)
@@ -194,24 +240,27 @@ static void await_written(struct transfer *transfer)
 	(void)pthread_mutex_unlock(&transfer->lock);
 }
 
-static void end_save(struct transfer *transfer)
+static void end_image(struct transfer *transfer)
 {
 	struct content_job *job = transfer->job;
-	int ret;
+	int ret = image_io_end_save(&transfer->io);
 
-	await_written(transfer);
-	if (steps_has_stopped(transfer))
-		return;
-	ret = image_io_end_save(&transfer->io);
 	if (!ret && job->chunks.is_used && !base_is_unchanged(job->chunks.base)) {
-		(void)steps_fail(transfer, -ESTALE, "a file of the base has changed meanwhile", 0);
+		(void)transfer_fail(transfer, -ESTALE, "a file of the base has changed meanwhile",
+				    0);
 		return;
 	}
 	job->has_checksums = transfer->checksums;
 	for (size_t i = 0; job->has_checksums && i < job->num_bos; i++)
 		job->bos[i].checksum = transfer->checksums[i];
 	if (ret < 0)
-		(void)steps_fail(transfer, ret, "write to the image", job->num_bos - 1);
+		(void)transfer_fail(transfer, ret, "write to the image", job->num_bos - 1);
 }
 
-const struct steps save_steps = { begin_save, save_ranges, end_save };
+void save_finish(struct transfer *transfer)
+{
+	await_written(transfer);
+	if (!transfer_has_stopped(transfer))
+		end_image(transfer);
+	transfer_end(transfer);
+}

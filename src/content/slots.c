@@ -91,13 +91,11 @@ struct slots slots_choose_pairs(uint64_t staging_bytes, uint64_t size, size_t nu
 	return slots;
 }
 
-struct slots slots_of_parts(size_t size)
+struct slots slots_of_parts(size_t size, uint64_t unit)
 {
-	return (struct slots){ SLOTS_WANTED, SLOTS_WANTED, size, size - 2 * SLOT_MARGIN };
-}
+	size_t contents = size - 2 * SLOT_MARGIN;
 
-void slots_align_parts(struct slots *slots, uint64_t unit)
-{
-	if (slots->size >= unit)
-		slots->size = slots->size / unit * unit;
+	if (contents >= unit)
+		contents = contents / unit * unit;
+	return (struct slots){ SLOTS_WANTED, SLOTS_WANTED, size, contents };
 }

@@ -35,9 +35,8 @@ void slots_align(struct slots *slots, uint64_t unit);
 struct slots slots_choose_pairs(uint64_t staging_bytes, uint64_t size, size_t num_transfers);
 
 /* For a copy to kept memory in parts of @size bytes (content/keep.h): as many as keep the engine
- * busy, because the threads do nothing else. */
-struct slots slots_of_parts(size_t size);
-/* Makes the contents of such slots multiples of @unit bytes, if they have room for one. */
-void slots_align_parts(struct slots *slots, uint64_t unit);
+ * busy, because the threads do nothing else. Their contents are multiples of @unit bytes, if they
+ * have room for one. */
+struct slots slots_of_parts(size_t size, uint64_t unit);
 
 #endif

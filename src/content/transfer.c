@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a save and a load have in common: opens the GPU, divides its memory, and starts and joins
- * the threads. save.c and load.c have their ways through the ranges, content.c all GPUs and the
- * log. */
+/* Opens the GPU of a transfer, allocates what its threads need, starts and joins them, and closes
+ * the GPU. ranges.c has what a thread does with a range. */
 #include "content/transfer.h"
 
 #include <errno.h>
@@ -9,14 +8,8 @@
 #include <sys/prctl.h>
 
 #include "amdgpu_plugin_util.h"
-#include "content/image_io.h"
 #include "content/keep_part.h"
-#include "content/load.h"
-#include "content/ranges.h"
-#include "content/save.h"
 #include "content/sdma.h"
-#include "content/steps.h"
-#include "image/image.h"
 #include "kernel/render_node.h"
 
 _Static_assert(CONTENT_ALIGNMENT % IMAGE_IO_ALIGNMENT == 0, "ranges are whole blocks of the file");
@@ -25,13 +18,77 @@ _Static_assert(CONTENT_ALIGNMENT % IMAGE_IO_ALIGNMENT == 0, "ranges are whole bl
  * than the copy of a slot. */
 #define TIMER_SLACK_NS 1000ul
 
+static int alloc_thread(struct transfer *transfer, unsigned int index)
+{
+	const struct slots *slots = &transfer->slots;
+	struct slot_thread *thread = &transfer->threads[index];
+	int ret;
+
+	thread->transfer = transfer;
+	thread->is_paired = slots->count > slots->threads;
+	thread->slot = thread->is_paired ? 2 * index : index;
+	(void)pthread_cond_init(&thread->turn, NULL);
+	ret = ranges_alloc_pieces(&thread->range, slots);
+	return ret < 0 || !thread->is_paired ? ret : ranges_alloc_pieces(&thread->other, slots);
+}
+
+static int alloc(struct transfer *transfer, bool checksums)
+{
+	const size_t num_bos = transfer->job->num_bos;
+	int ret = 0;
+
+	transfer->ranges.imports = ranges_alloc_imports(num_bos);
+	transfer->threads = calloc(transfer->slots.threads, sizeof(*transfer->threads));
+	if (checksums)
+		transfer->checksums = calloc(num_bos + 1, sizeof(*transfer->checksums));
+	if (!transfer->ranges.imports || !transfer->threads || (checksums && !transfer->checksums))
+		return -ENOMEM;
+	for (unsigned int i = 0; !ret && i < transfer->slots.threads; i++)
+		ret = alloc_thread(transfer, i);
+	return ret;
+}
+
+static int open_gpu(struct transfer *transfer)
+{
+	const struct slots *slots = &transfer->slots;
+	uint32_t minor = transfer->job->render_minor;
+	int ret = render_node_check_names();
+
+	if (ret < 0)
+		return transfer_fail(
+			transfer, ret,
+			"libdrm's list amdgpu.ids must be a regular file of at most 1 MiB", 0);
+	ret = transfer->keep ? sdma_open_bare(minor, slots->count, slots->memory, &transfer->gpu)
+			     : sdma_open(minor, slots->count, slots->memory, &transfer->gpu);
+	if (ret == -ENODATA)
+		return transfer_fail(transfer, ret,
+				     "open the copy engine without SDMA rings (set user_queue=1)",
+				     0);
+	return ret < 0 ? transfer_fail(transfer, ret, "open the copy engine", 0) : 0;
+}
+
+static int set_up(struct transfer *transfer, struct slots slots, bool checksums)
+{
+	int ret;
+
+	if (transfer->plan->settings->one_thread) {
+		slots.count /= slots.threads;
+		slots.threads = 1;
+	}
+	(void)pthread_mutex_lock(&transfer->lock);
+	transfer->slots = slots;
+	(void)pthread_mutex_unlock(&transfer->lock);
+	ret = alloc(transfer, checksums);
+	return ret < 0 ? transfer_fail(transfer, ret, "allocate", 0) : open_gpu(transfer);
+}
+
 static void *run_thread(void *argument)
 {
 	struct slot_thread *thread = argument;
 	struct transfer *transfer = thread->transfer;
 
 	(void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
-	transfer->steps->process_ranges(thread);
+	transfer->process_ranges(thread);
 	/* After an error, wake the threads that wait for a turn: the turn never comes. */
 	(void)pthread_mutex_lock(&transfer->lock);
 	for (unsigned int i = 0; i < transfer->slots.threads; i++)
@@ -40,150 +97,11 @@ static void *run_thread(void *argument)
 	return NULL;
 }
 
-/* KFD's BOs are whole pages. Others have no checksums. */
-static bool wants_checksums(const struct transfer *transfer)
-{
-	const struct content_job *job = transfer->job;
-
-	if (!transfer->plan->settings->checksum)
-		return false;
-	if (!transfer->plan->save)
-		return job->has_checksums;
-	for (size_t i = 0; i < job->num_bos; i++) {
-		if (job->bos[i].size % CONTENT_ALIGNMENT)
-			return false;
-	}
-	return true;
-}
-
-static int alloc(struct transfer *transfer)
-{
-	const struct slots *slots = &transfer->slots;
-	int ret = ranges_init(&transfer->ranges, transfer->job, transfer->size, slots,
-			      transfer->plan->error);
-
-	if (ret < 0)
-		return ret;
-	transfer->threads = calloc(slots->threads, sizeof(*transfer->threads));
-	if (!transfer->threads)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < slots->threads; i++) {
-		struct slot_thread *thread = &transfer->threads[i];
-
-		thread->transfer = transfer;
-		thread->is_paired = slots->count > slots->threads;
-		thread->slot = thread->is_paired ? 2 * i : i;
-		(void)pthread_cond_init(&thread->turn, NULL);
-		if (ranges_alloc_pieces(&thread->range, slots) < 0 ||
-		    (thread->is_paired && ranges_alloc_pieces(&thread->other, slots) < 0))
-			return -ENOMEM;
-	}
-	if (!wants_checksums(transfer))
-		return 0;
-	transfer->checksums = calloc(transfer->job->num_bos + 1, sizeof(*transfer->checksums));
-	return transfer->checksums ? 0 : -ENOMEM;
-}
-
-static struct slots choose_staging(const struct transfer *transfer)
-{
-	const struct transfer_plan *plan = transfer->plan;
-	const uint64_t memory = plan->settings->staging_bytes;
-	struct slots slots;
-
-	if (transfer->io.cached)
-		return slots_choose_pairs(memory, transfer->size, plan->num_transfers);
-	slots = slots_choose(memory, transfer->size, plan->num_transfers);
-	if (plan->save)
-		slots_align(&slots, image_io_unit(&transfer->io));
-	return slots;
-}
-
-static struct slots choose_slots(struct transfer *transfer)
-{
-	const uint64_t unit = image_io_unit(&transfer->io);
-	struct slots slots;
-
-	if (transfer->keep) {
-		slots = slots_of_parts(keep_part_size(transfer->keep));
-		slots_align_parts(&slots, unit);
-	} else {
-		slots = choose_staging(transfer);
-	}
-	if (transfer->plan->settings->one_thread) {
-		slots.count /= slots.threads;
-		slots.threads = 1;
-	}
-	/* Unless all contents are in one range. */
-	if (slots.size % unit && slots.size < transfer->size)
-		image_io_drop_chunks(&transfer->io);
-	return slots;
-}
-
-static int open_gpu(struct transfer *transfer)
-{
-	const struct slots *slots = &transfer->slots;
-	uint32_t minor = transfer->job->render_minor;
-
-	return transfer->keep ? sdma_open_bare(minor, slots->count, slots->memory, &transfer->gpu)
-			      : sdma_open(minor, slots->count, slots->memory, &transfer->gpu);
-}
-
-static int set_up(struct transfer *transfer)
-{
-	int ret = transfer->steps->begin(transfer);
-
-	if (ret < 0)
-		return ret;
-	(void)pthread_mutex_lock(&transfer->lock);
-	transfer->slots = choose_slots(transfer);
-	(void)pthread_mutex_unlock(&transfer->lock);
-	ret = alloc(transfer);
-	if (ret < 0)
-		return steps_fail(transfer, ret, "allocate", 0);
-	ret = render_node_check_names();
-	if (ret < 0)
-		return steps_fail(
-			transfer, ret,
-			"libdrm's list amdgpu.ids must be a regular file of at most 1 MiB", 0);
-	ret = open_gpu(transfer);
-	if (ret == -ENODATA)
-		return steps_fail(transfer, ret,
-				  "open the copy engine without SDMA rings (set user_queue=1)", 0);
-	if (ret < 0)
-		return steps_fail(transfer, ret, "open the copy engine", 0);
-	ranges_start(&transfer->ranges, transfer->gpu, steps_contents_at(transfer));
-	return 0;
-}
-
-/* After a failure the engine may hang with copies that no thread waits for, so sdma_stop() comes
- * first. */
-static void close_gpu(struct transfer *transfer)
-{
-	if (transfer->gpu)
-		sdma_stop(transfer->gpu);
-	ranges_release(&transfer->ranges);
-	sdma_close(transfer->gpu);
-	transfer->gpu = NULL;
-}
-
-static void tear_down(struct transfer *transfer)
-{
-	ranges_done(&transfer->ranges);
-	image_io_done(&transfer->io);
-	free(transfer->checksums);
-	for (unsigned int i = 0; transfer->threads && i < transfer->slots.threads; i++) {
-		(void)pthread_cond_destroy(&transfer->threads[i].turn);
-		ranges_free_pieces(&transfer->threads[i].range);
-		ranges_free_pieces(&transfer->threads[i].other);
-	}
-	free(transfer->threads);
-	transfer->threads = NULL;
-}
-
 /* The slots of a thread that cannot be started stay unused. */
 static void run_threads(struct transfer *transfer)
 {
 	unsigned int started = 1;
+	int ret;
 
 	while (started < transfer->slots.threads &&
 	       !thread_start(&transfer->threads[started].thread, run_thread,
@@ -192,16 +110,25 @@ static void run_threads(struct transfer *transfer)
 	(void)run_thread(&transfer->threads[0]);
 	for (unsigned int i = 1; i < started; i++)
 		(void)pthread_join(transfer->threads[i].thread, NULL);
+	if (transfer_has_stopped(transfer))
+		return;
+	ret = sdma_check_faults(transfer->gpu);
+	if (ret < 0)
+		(void)transfer_fail(transfer, ret, "a copy had a page fault", 0);
 }
 
-static int check_faults(struct transfer *transfer)
+/* After a failure the engine may hang with copies that no thread waits for, so sdma_stop() comes
+ * first. */
+static void close_gpu(struct transfer *transfer)
 {
-	int ret = sdma_check_faults(transfer->gpu);
-
-	return ret < 0 ? steps_fail(transfer, ret, "a copy had a page fault", 0) : 0;
+	if (transfer->gpu)
+		sdma_stop(transfer->gpu);
+	ranges_release(transfer);
+	sdma_close(transfer->gpu);
+	transfer->gpu = NULL;
 }
 
-int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint64_t size,
+int transfer_new(struct transfer_plan *plan, struct content_job *job, uint64_t size,
 		 struct transfer **ret_transfer)
 {
 	struct transfer *transfer = calloc(1, sizeof(*transfer));
@@ -210,11 +137,11 @@ int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint
 		return -ENOMEM;
 	transfer->plan = plan;
 	transfer->job = job;
-	transfer->steps = plan->save ? &save_steps : &load_steps;
 	transfer->size = size;
 	transfer->kept_gpu = job->keep ? keep_find_gpu(job->keep, job->render_minor) : NULL;
 	transfer->keep = transfer->kept_gpu ? job->keep : NULL;
 	(void)pthread_mutex_init(&transfer->lock, NULL);
+	(void)pthread_mutex_init(&transfer->ranges.lock, NULL);
 	(void)pthread_cond_init(&transfer->written, NULL);
 	*ret_transfer = transfer;
 	return 0;
@@ -225,31 +152,32 @@ void transfer_free(struct transfer *transfer)
 	if (!transfer)
 		return;
 	(void)pthread_cond_destroy(&transfer->written);
+	(void)pthread_mutex_destroy(&transfer->ranges.lock);
 	(void)pthread_mutex_destroy(&transfer->lock);
 	free(transfer);
 }
 
-void transfer_copy(struct transfer *transfer)
+void transfer_run(struct transfer *transfer, struct slots slots, bool checksums,
+		  void (*process_ranges)(struct slot_thread *thread))
 {
-	/* content_stop() may have come while this GPU waited for the limit. */
-	if (steps_has_stopped(transfer))
-		return;
-	if (transfer->keep)
-		keep_begin_copy(transfer->keep);
-	if (set_up(transfer) == 0) {
+	transfer->process_ranges = process_ranges;
+	if (!set_up(transfer, slots, checksums))
 		run_threads(transfer);
-		if (!steps_has_stopped(transfer))
-			(void)check_faults(transfer);
-	}
 	close_gpu(transfer);
-	if (transfer->keep)
-		keep_end_copy(transfer->keep);
 }
 
-void transfer_finish(struct transfer *transfer)
+void transfer_end(struct transfer *transfer)
 {
-	transfer->steps->end(transfer);
-	tear_down(transfer);
+	free(transfer->ranges.imports);
+	image_io_done(&transfer->io);
+	free(transfer->checksums);
+	for (unsigned int i = 0; transfer->threads && i < transfer->slots.threads; i++) {
+		(void)pthread_cond_destroy(&transfer->threads[i].turn);
+		ranges_free_pieces(&transfer->threads[i].range);
+		ranges_free_pieces(&transfer->threads[i].other);
+	}
+	free(transfer->threads);
+	transfer->threads = NULL;
 }
 
 void transfer_get_progress(struct transfer *transfer, struct transfer_progress *ret_progress)
