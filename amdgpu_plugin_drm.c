@@ -97,12 +97,11 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 }
 
 /* Whether the file must be the one that RESTORE makes the compute VM of. Where no image claims
- * that, a process's render node is taken for it: programs have but one a GPU. 1, 0, or -errno after
- * a line: another image cannot be read, which may claim it. */
-static int is_compute_file(const struct restored_task *task, const CriuRenderNode *image,
-			   const struct topology_node *saved)
+ * that, a process's render node is taken for it: programs have but one a GPU. */
+static bool is_compute_file(const struct restore_session *session, const CriuRenderNode *image,
+			    const struct topology_node *saved)
 {
-	int ret;
+	const struct restored_task *task = &session->task;
 
 	if (image->has_compute_pid)
 		return (pid_t)image->compute_pid == task->vpid;
@@ -111,8 +110,7 @@ static int is_compute_file(const struct restored_task *task, const CriuRenderNod
 
 		return !owner || !owner->computes_elsewhere;
 	}
-	ret = image_dir_find_compute_render(task->vpid, saved->drm_render_minor);
-	return ret == -ENOENT ? 1 : ret;
+	return !image_set_has_compute_file(&session->images, task->vpid, saved->drm_render_minor);
 }
 
 /* CRIU opens a file that several processes have in the process with the lowest vpid. RESTORE needs
@@ -130,7 +128,7 @@ int drm_restore(struct restore_session *session, int id, const CriuRenderNode *i
 {
 	struct restored_task *task = &session->task;
 	const struct topology_node *saved;
-	int fd = -1, computes, ret;
+	int fd = -1, ret;
 
 	ret = image_validate_render(id, image);
 	if (!ret)
@@ -154,10 +152,8 @@ int drm_restore(struct restore_session *session, int id, const CriuRenderNode *i
 				 "render node %d: its GPU 0x%04x is not among those of the process",
 				 id, image->gpu_id);
 
-	computes = is_compute_file(task, image, saved);
-	if (computes < 0)
-		return computes;
-	ret = computes ? gpu_files_share(task, saved, &fd) : gpu_files_open_other(task, saved, &fd);
+	ret = is_compute_file(session, image, saved) ? gpu_files_share(task, saved, &fd)
+						     : gpu_files_open_other(task, saved, &fd);
 	if (ret < 0)
 		return log_error(ret, "render node %d: cannot open the node of GPU 0x%04x", id,
 				 saved->gpu_id);

@@ -57,6 +57,7 @@ int image_read_render(int id, CriuRenderNode **ret_node);
  * reader that does not know this refuses the index. */
 #define IMAGE_NO_BO UINT32_MAX
 
+/* Those of state first. */
 enum image_kind {
 	IMAGE_NONE,
 	IMAGE_KFD,

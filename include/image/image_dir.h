@@ -10,7 +10,6 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "criu-amdgpu.pb-c.h"
 #include "image/image.h"
 
 /* What the name of an image says. */
@@ -24,9 +23,6 @@ struct image_name {
 /* False: the file is not an image of the plugin. */
 bool image_dir_parse_name(const char *name, struct image_name *ret_name);
 
-/* Not for streams: the image with the state of process @pid (its vpid). -ENOENT: no image has its
- * state. */
-int image_dir_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
 /* Not for streams: the ids of all images of this kind in ascending order, in memory that the caller
  * frees. -ENOMEM. */
 int image_dir_list(enum image_kind kind, int **ret_ids, size_t *ret_count);
@@ -35,13 +31,6 @@ bool image_dir_has_any(void);
 /* For an id without an image: logs the possible file names if @expected, or if the directory has
  * other state images. This distinguishes a lost image from a file of another plugin. */
 void image_dir_report_missing(int id, bool expected);
-/* Not for streams: 0 if some render node image is the compute file of process @pid on the GPU that
- * had render minor @minor; else -ENOENT. */
-int image_dir_find_compute_render(pid_t pid, uint32_t minor);
-/* The same, but also 0 if no image names @pid, and an image of that minor names no process. The
- * restore uses such a file as the compute file. */
-int image_dir_expect_render(pid_t pid, uint32_t minor);
-
 /* Whether the directory is on a file system in memory. */
 bool image_dir_is_in_memory(void);
 /* 0: this dump is incremental, so CRIU takes pages that no CPU has written since from the images of

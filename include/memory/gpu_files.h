@@ -34,7 +34,7 @@ int gpu_files_open_other(const struct restored_task *task, const struct topology
 			 int *ret_fd);
 /* After RESTORE, if CRIU will ask about no mapping: closes each file that no render node of the
  * images can need. Otherwise the file would belong to the task, and its next dump would save it.
- * Logs on error. */
-int gpu_files_close_unneeded(struct restored_task *task);
+ */
+void gpu_files_close_unneeded(struct restore_session *session);
 
 #endif

@@ -12,7 +12,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu-amdgpu.pb-c.h"
 #include "criu/options.h"
-#include "image/image.h"
+#include "image/image_set.h"
 #include "kernel/gpu_use.h"
 #include "map/map.h"
 
@@ -39,8 +39,6 @@ struct restored_task {
 	 * without KFD state. */
 	CriuKfd *kfd;
 	int kfd_id;
-	/* No image file has KFD state of this task. */
-	bool has_none;
 	struct topology saved;
 	struct topology local;
 	struct gpu_map map;
@@ -91,6 +89,8 @@ struct restore_session {
 	bool needed;
 	/* The GPUs of all images; of a stream, those of the image that the task maps now. */
 	struct map_tree tree;
+	/* What the images have. Empty for a stream. */
+	struct image_set images;
 	bool tree_is_read;
 	/* 0, or -errno if an image cannot be read, and the id of that image. */
 	int tree_error;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Lists the image directory, and reads or removes images of the plugin by name. image_read_kfd()
- * and image_read_render() read a single image. */
+/* Lists the image directory, and removes images of the plugin by name. image.c reads them. */
 #include "image/image_dir.h"
 
 #include <dirent.h>
@@ -24,14 +23,14 @@
 /* CRIU's image of a process, by its vpid. */
 #define CORE_NAME "core-%d.img"
 
+static const char *const patterns[] = {
+	[IMAGE_KFD] = IMAGE_KFD_NAME,       [IMAGE_RENDER] = IMAGE_RENDER_NAME,
+	[IMAGE_DMABUF] = IMAGE_DMABUF_NAME, [IMAGE_PAGES] = IMAGE_PAGES_NAME,
+	[IMAGE_SUMS] = IMAGE_SUMS_NAME,
+};
+
 bool image_dir_parse_name(const char *name, struct image_name *ret_name)
 {
-	static const char *const patterns[] = {
-		[IMAGE_KFD] = IMAGE_KFD_NAME,       [IMAGE_RENDER] = IMAGE_RENDER_NAME,
-		[IMAGE_DMABUF] = IMAGE_DMABUF_NAME, [IMAGE_PAGES] = IMAGE_PAGES_NAME,
-		[IMAGE_SUMS] = IMAGE_SUMS_NAME,
-	};
-
 	for (size_t kind = IMAGE_KFD; kind < ARRAY_SIZE(patterns); kind++) {
 		struct image_name image = { .kind = (enum image_kind)kind };
 		char again[IMAGE_NAME_SIZE];
@@ -48,12 +47,10 @@ bool image_dir_parse_name(const char *name, struct image_name *ret_name)
 	return false;
 }
 
-/* Calls @match for each image of @kind, until @match returns something other than -ENOENT. Returns
- * that, or -ENOENT. */
-static int scan(enum image_kind kind, int (*match)(int id, const char *name, void *argument),
-		void *argument)
+/* The images of all kinds, in memory that the caller frees. After an error, those before it. */
+static int list_names(struct image_name **ret_names, size_t *ret_count)
 {
-	int fd, error = 0, ret = -ENOENT;
+	int fd, error = 0, ret = 0;
 	struct dirent *entry;
 	DIR *stream;
 
@@ -67,107 +64,50 @@ static int scan(enum image_kind kind, int (*match)(int id, const char *name, voi
 		(void)close(fd);
 		return log_error(-ENOMEM, "images: cannot list the directory");
 	}
-	while (ret == -ENOENT && (entry = next_entry(stream, &error))) {
+	while (!ret && (entry = next_entry(stream, &error))) {
 		struct image_name image;
 
-		if (image_dir_parse_name(entry->d_name, &image) && image.kind == kind)
-			ret = match(image.id, entry->d_name, argument);
+		if (image_dir_parse_name(entry->d_name, &image))
+			ret = array_append(ret_names, ret_count, sizeof(image), &image);
 	}
 	(void)closedir(stream);
-	return error < 0 ? log_error(error, "images: cannot list the directory") : ret;
-}
-
-struct kfd_search {
-	pid_t pid;
-	int id;
-	CriuKfd *kfd;
-};
-
-/* Continues after a match: a second match means that the images are from two dumps. */
-static int match_kfd(int id, const char *name, void *argument)
-{
-	struct kfd_search *search = argument;
-	CriuKfd *kfd;
-	int ret;
-
-	(void)name;
-	ret = image_read_kfd(id, &kfd);
-	if (ret < 0)
-		return ret;
-	if (!kfd->num_of_gpus || (pid_t)kfd->pid != search->pid) {
-		criu_kfd__free_unpacked(kfd, NULL);
-		return -ENOENT;
-	}
-	if (search->kfd) {
-		criu_kfd__free_unpacked(kfd, NULL);
-		return log_error(
-			-EINVAL,
-			"images: kfd %d and kfd %d both have the state of process %d; use the images of one dump",
-			search->id, id, search->pid);
-	}
-	search->id = id;
-	search->kfd = kfd;
-	return -ENOENT;
-}
-
-int image_dir_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd)
-{
-	struct kfd_search search = { .pid = pid };
-	int ret = scan(IMAGE_KFD, match_kfd, &search);
-
-	if (ret == -ENOENT && search.kfd) {
-		*ret_id = search.id;
-		*ret_kfd = search.kfd;
-		return 0;
-	}
-	if (search.kfd)
-		criu_kfd__free_unpacked(search.kfd, NULL);
-	return ret;
-}
-
-struct id_list {
-	int *ids;
-	size_t count;
-};
-
-static int add_id(int id, const char *name, void *argument)
-{
-	struct id_list *list = argument;
-
-	(void)name;
-	if (array_append(&list->ids, &list->count, sizeof(id), &id) < 0)
-		return log_error(-ENOMEM, "images: cannot list them");
-	return -ENOENT;
+	ret = ret < 0 ? ret : error;
+	return ret < 0 ? log_error(ret, "images: cannot list the directory") : 0;
 }
 
 int image_dir_list(enum image_kind kind, int **ret_ids, size_t *ret_count)
 {
+	_cleanup_free_ struct image_name *names = NULL;
 	_cleanup_free_ int *ids = NULL;
-	struct id_list list = { 0 };
-	int ret = scan(kind, add_id, &list);
+	size_t num_names = 0, count = 0;
+	int ret = list_names(&names, &num_names);
 
-	ids = list.ids;
-	if (ret != -ENOENT)
+	if (ret < 0)
 		return ret;
-	if (list.count)
-		qsort(ids, list.count, sizeof(*ids), compare_u32);
+	ids = calloc(num_names + 1, sizeof(*ids));
+	if (!ids)
+		return log_error(-ENOMEM, "images: cannot list them");
+	for (size_t i = 0; i < num_names; i++) {
+		if (names[i].kind == kind)
+			ids[count++] = names[i].id;
+	}
+	qsort(ids, count, sizeof(*ids), compare_u32);
 	*ret_ids = take_ptr(&ids);
-	*ret_count = list.count;
-	return 0;
-}
-
-static int match_any(int id, const char *name, void *argument)
-{
-	(void)id;
-	(void)name;
-	(void)argument;
+	*ret_count = count;
 	return 0;
 }
 
 bool image_dir_has_any(void)
 {
-	return !image_is_streamed() &&
-	       (scan(IMAGE_KFD, match_any, NULL) == 0 || scan(IMAGE_RENDER, match_any, NULL) == 0);
+	_cleanup_free_ struct image_name *names = NULL;
+	size_t count = 0;
+	bool found = false;
+
+	if (!image_is_streamed())
+		(void)list_names(&names, &count);
+	for (size_t i = 0; i < count; i++)
+		found |= names[i].kind == IMAGE_KFD || names[i].kind == IMAGE_RENDER;
+	return found;
 }
 
 void image_dir_report_missing(int id, bool expected)
@@ -217,87 +157,43 @@ int image_dir_task_time(pid_t vpid, struct timespec *ret_time)
 	return 0;
 }
 
-static int remove_match(int id, const char *name, void *argument)
+static int remove_image(const struct image_name *image)
 {
-	int *ret = argument;
+	char name[IMAGE_NAME_SIZE];
 
-	(void)id;
-	if (unlinkat(host_image_dir(), name, 0) < 0 && errno != ENOENT)
-		*ret = log_error(-errno,
-				 "image %s: cannot remove the image of an older dump; remove it",
-				 name);
-	return -ENOENT;
+	(void)snprintf(name, sizeof(name), patterns[image->kind], image->id, image->gpu_id);
+	return unlinkat(host_image_dir(), name, 0) < 0 && errno != ENOENT
+		       ? log_error(-errno,
+				   "image %s: cannot remove the image of an older dump; remove it",
+				   name)
+		       : 0;
 }
 
 /* Removes as many as possible. */
-static int remove_all(enum image_kind kind)
+static int remove_up_to(enum image_kind last)
 {
-	int stays = 0, ret;
+	_cleanup_free_ struct image_name *names = NULL;
+	size_t count = 0;
+	int ret;
 
 	/* A stream has no older images, and files in the directory belong to another dump. */
 	if (image_is_streamed())
 		return 0;
-	ret = scan(kind, remove_match, &stays);
-	return ret == -ENOENT ? stays : ret;
+	ret = list_names(&names, &count);
+	for (size_t i = 0; i < count; i++) {
+		int removed = names[i].kind <= last ? remove_image(&names[i]) : 0;
+
+		ret = ret < 0 ? ret : removed;
+	}
+	return ret;
 }
 
 int image_dir_remove_state(void)
 {
-	int kfd = remove_all(IMAGE_KFD), render = remove_all(IMAGE_RENDER);
-	int dmabuf = remove_all(IMAGE_DMABUF);
-
-	if (kfd < 0)
-		return kfd;
-	return render < 0 ? render : dmabuf;
+	return remove_up_to(IMAGE_DMABUF);
 }
 
 int image_dir_remove_old(void)
 {
-	int state = image_dir_remove_state(), pages = remove_all(IMAGE_PAGES);
-	int sums = remove_all(IMAGE_SUMS);
-
-	if (state < 0)
-		return state;
-	return pages < 0 ? pages : sums;
-}
-
-struct render_search {
-	pid_t pid;
-	uint32_t minor;
-	/* Some image of that minor names no process. */
-	bool unclaimed;
-};
-
-static int match_render(int id, const char *name, void *argument)
-{
-	struct render_search *search = argument;
-	CriuRenderNode *node;
-	bool found;
-	int ret;
-
-	(void)name;
-	ret = image_read_render(id, &node);
-	if (ret < 0)
-		return ret;
-	search->unclaimed |= !node->has_compute_pid && (!node->has_drm_render_minor ||
-							node->drm_render_minor == search->minor);
-	found = node->has_compute_pid && (pid_t)node->compute_pid == search->pid &&
-		node->drm_render_minor == search->minor;
-	criu_render_node__free_unpacked(node, NULL);
-	return found ? 0 : -ENOENT;
-}
-
-int image_dir_find_compute_render(pid_t pid, uint32_t minor)
-{
-	struct render_search search = { .pid = pid, .minor = minor };
-
-	return scan(IMAGE_RENDER, match_render, &search);
-}
-
-int image_dir_expect_render(pid_t pid, uint32_t minor)
-{
-	struct render_search search = { .pid = pid, .minor = minor };
-	int ret = scan(IMAGE_RENDER, match_render, &search);
-
-	return ret == -ENOENT && search.unclaimed ? 0 : ret;
+	return remove_up_to(IMAGE_SUMS);
 }

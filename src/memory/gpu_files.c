@@ -10,7 +10,6 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "image/image.h"
-#include "image/image_dir.h"
 #include "kernel/render_node.h"
 #include "memory/mappings.h"
 
@@ -123,40 +122,30 @@ int gpu_files_share(struct restored_task *task, const struct topology_node *save
 }
 
 /* Whether a render node that CRIU restores later may be the compute file of GPU @saved. A stream
- * cannot be searched, so there the answer is yes. Logs on error. */
-static int is_needed(const struct restored_task *task, const struct topology_node *saved,
-		     bool *ret_needed)
+ * cannot be searched, so there the answer is yes. */
+static bool is_needed(const struct restore_session *session, const struct topology_node *saved)
 {
+	const struct restored_task *task = &session->task;
 	const struct gpu_file *file = find_file(&task->files, saved->drm_render_minor);
-	int ret;
 
-	*ret_needed = false;
 	if (!file || file->shared)
-		return 0;
-	*ret_needed = true;
-	if (image_is_streamed())
-		return 0;
-	ret = image_dir_expect_render(task->vpid, saved->drm_render_minor);
-	*ret_needed = !ret;
-	return ret == -ENOENT ? 0 : ret;
+		return false;
+	return image_is_streamed() || image_set_may_have_compute_file(&session->images, task->vpid,
+								      saved->drm_render_minor);
 }
 
-int gpu_files_close_unneeded(struct restored_task *task)
+void gpu_files_close_unneeded(struct restore_session *session)
 {
-	if (mappings_pending(task->mappings))
-		return 0;
-	for (size_t i = 0; i < task->saved.num_nodes; i++) {
-		const struct topology_node *saved = &task->saved.nodes[i];
-		bool needed = true;
-		int fd, ret;
+	struct restored_task *task = &session->task;
 
-		ret = saved->gpu_id ? is_needed(task, saved, &needed) : 0;
-		if (ret < 0)
-			return ret;
-		fd = needed ? -1 : take_file(&task->files, saved->drm_render_minor);
+	for (size_t i = 0; !mappings_pending(task->mappings) && i < task->saved.num_nodes; i++) {
+		const struct topology_node *saved = &task->saved.nodes[i];
+		int fd = -1;
+
+		if (saved->gpu_id && !is_needed(session, saved))
+			fd = take_file(&task->files, saved->drm_render_minor);
 		fd_close(&fd);
 	}
-	return 0;
 }
 
 int gpu_files_open_other(const struct restored_task *task, const struct topology_node *saved,

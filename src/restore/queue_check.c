@@ -10,6 +10,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "image/image.h"
 #include "image/image_priv.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/kfd_queue.h"

@@ -97,6 +97,7 @@ void restore_done(struct restore_session *session)
 	restore_guard_free(session->guard);
 	session->guard = NULL;
 	map_tree_done(&session->tree);
+	image_set_done(&session->images);
 	gpu_use_done(&session->used_gpus);
 	session->tree_is_read = false;
 	restore_shared_free(session->shared);
@@ -366,9 +367,10 @@ static int complete(struct restore *restore)
 		ret = gem_handles_restore(session, &restore->state);
 	if (!ret)
 		ret = user_memory_note(session, &priv, &restore->state);
-	if (!ret)
-		ret = gpu_files_close_unneeded(restore->task);
-	return ret < 0 ? ret : load_contents(restore);
+	if (ret < 0)
+		return ret;
+	gpu_files_close_unneeded(session);
+	return load_contents(restore);
 }
 
 static int restore_state(struct restore *restore)

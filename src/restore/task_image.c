@@ -116,6 +116,8 @@ static int add_kfds(struct restore_session *session)
 		if (ret < 0)
 			return ret;
 		ret = queue_check_add_image(kfd, tree);
+		if (!ret)
+			ret = image_set_add_kfd(&session->images, ids[i], kfd);
 		criu_kfd__free_unpacked(kfd, NULL);
 		if (ret < 0)
 			return log_error(ret, "kfd %d: cannot read its GPUs", ids[i]);
@@ -138,6 +140,8 @@ static int add_renders(struct restore_session *session)
 		if (ret < 0)
 			return ret;
 		ret = map_tree_add_render(tree, render);
+		if (!ret)
+			ret = image_set_add_render(&session->images, render);
 		criu_render_node__free_unpacked(render, NULL);
 		if (ret < 0)
 			return log_error(ret, "render node %d: cannot read its GPU", ids[i]);
@@ -363,20 +367,22 @@ static int find_in_stream(struct restored_task *task, const CriuRenderNode *rend
 	return ret;
 }
 
-static int find_in_files(struct restored_task *task)
+static int find_in_files(struct restore_session *session)
 {
-	int ret = task->has_none ? -ENOENT
-				 : image_dir_find_kfd(task->vpid, &task->kfd_id, &task->kfd);
+	struct restored_task *task = &session->task;
+	int ret = task_image_read_tree(session);
 
-	task->has_none = ret == -ENOENT;
-	return ret;
+	if (!ret)
+		ret = image_set_find_kfd(&session->images, task->vpid, &task->kfd_id);
+	return ret < 0 ? ret : image_read_kfd(task->kfd_id, &task->kfd);
 }
 
-static int find_image(struct restored_task *task, const CriuRenderNode *render)
+static int find_image(struct restore_session *session, const CriuRenderNode *render)
 {
-	if (task->kfd)
+	if (session->task.kfd)
 		return 0;
-	return image_is_streamed() ? find_in_stream(task, render) : find_in_files(task);
+	return image_is_streamed() ? find_in_stream(&session->task, render)
+				   : find_in_files(session);
 }
 
 int task_image_read(struct restore_session *session, const CriuRenderNode *render)
@@ -385,7 +391,7 @@ int task_image_read(struct restore_session *session, const CriuRenderNode *rende
 	int ret;
 
 	task->vpid = getpid();
-	ret = find_image(task, render);
+	ret = find_image(session, render);
 	if (ret < 0)
 		return ret;
 	ret = task_image_prepare(session);

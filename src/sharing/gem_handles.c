@@ -13,6 +13,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
+#include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/render_node_gem.h"

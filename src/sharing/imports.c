@@ -16,7 +16,6 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image.h"
-#include "image/image_dir.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
@@ -238,18 +237,15 @@ static int publish_all(const struct restore_session *session, const struct kfd_s
 
 /* Whether the owner of an object that is long in coming exists, and has an image at all. CRIU has
  * forked all tasks before the first of them restores its files. A stream cannot be searched. */
-static int check_owner(struct awaited_object *awaited)
+static int check_owner(const struct restore_session *session, struct awaited_object *awaited)
 {
-	CriuKfd *kfd = NULL;
 	int id, ret;
 
 	if (proc_is_missing(awaited->owner))
 		return -ESRCH;
 	if (awaited->owner == awaited->known_owner || image_is_streamed())
 		return 0;
-	ret = image_dir_find_kfd(awaited->owner, &id, &kfd);
-	if (kfd)
-		criu_kfd__free_unpacked(kfd, NULL);
+	ret = image_set_find_kfd(&session->images, awaited->owner, &id);
 	if (!ret)
 		awaited->known_owner = awaited->owner;
 	return ret;
@@ -263,7 +259,7 @@ int imports_await(const struct restore_session *session, struct awaited_object *
 
 	ret = objects_await(session->objects, awaited->number, awaited->owner, ret_object, &failed);
 	while (ret == -ETIME) {
-		ret = check_owner(awaited);
+		ret = check_owner(session, awaited);
 		if (!ret)
 			ret = objects_await(session->objects, awaited->number, awaited->owner,
 					    ret_object, &failed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tests the functions that find, read and remove images in CRIU's directory. */
+/* Tests the functions that list, read and remove images in CRIU's directory. */
 #include "foreign_image.h"
 
 #include <sys/wait.h>
@@ -7,43 +7,38 @@
 #include "image/image.h"
 #include "image/image_dir.h"
 
-UNIT_TEST(a_process_finds_its_own_state_by_pid)
+/* Others have such names by chance, or are copies. */
+UNIT_TEST(images_are_listed_by_id_and_others_left_out)
 {
-	CriuKfd *kfd = NULL;
-	int id = -1;
+	_cleanup_free_ int *ids = NULL;
+	size_t count = 0;
 
-	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
 	write_foreign_kfd("amdgpu-kfd-11.img", 111, VINTAGE_B);
+	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
 	write_foreign_kfd("amdgpu-kfd-07.img", 107, VINTAGE_B);
 	write_foreign_kfd("amdgpu-kfd-8.img.bak", 108, VINTAGE_B);
 	write_foreign_kfd("amdgpu-kfd-x.img", 109, VINTAGE_B);
-	assert_int_equal(image_dir_find_kfd(111, &id, &kfd), 0);
-	assert_int_equal(id, 11);
-	assert_int_equal(kfd->pid, 111);
-	criu_kfd__free_unpacked(kfd, NULL);
-	assert_int_equal(image_dir_find_kfd(103, &id, &kfd), 0);
-	assert_int_equal(id, 3);
-	criu_kfd__free_unpacked(kfd, NULL);
-	for (pid_t other = 107; other <= 110; other++)
-		assert_int_equal(image_dir_find_kfd(other, &id, &kfd), -ENOENT);
+	assert_int_equal(image_dir_list(IMAGE_KFD, &ids, &count), 0);
+	assert_int_equal(count, 2);
+	assert_int_equal(ids[0], 3);
+	assert_int_equal(ids[1], 11);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-UNIT_TEST(the_image_of_a_second_open_is_not_the_state)
+UNIT_TEST(a_list_keeps_the_position_of_criu_s_directory)
 {
-	CriuKfd plain = CRIU_KFD__INIT, whole = CRIU_KFD__INIT, *kfd;
-	int id;
+	off_t before;
 
-	plain.pid = whole.pid = 50;
-	whole.num_of_gpus = 1;
-	assert_int_equal(image_write_kfd(1, &plain), 0);
-	assert_int_equal(image_dir_find_kfd(50, &id, &kfd), -ENOENT);
-	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 0);
-	assert_int_equal(image_write_kfd(2, &whole), 0);
-	assert_int_equal(image_write_kfd(3, &plain), 0);
-	assert_int_equal(image_dir_find_kfd(50, &id, &kfd), 0);
-	assert_int_equal(id, 2);
-	criu_kfd__free_unpacked(kfd, NULL);
+	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
+	before = lseek(criu_stub.image_dir, 0, SEEK_CUR);
+	for (unsigned int i = 0; i < 3; i++) {
+		_cleanup_free_ int *ids = NULL;
+		size_t count = 0;
+
+		assert_int_equal(image_dir_list(IMAGE_KFD, &ids, &count), 0);
+		assert_int_equal(count, 1);
+	}
+	assert_int_equal(lseek(criu_stub.image_dir, 0, SEEK_CUR), before);
 }
 
 /* The restore would open /dev/kfd without the state, and without an error. */
@@ -51,7 +46,6 @@ UNIT_TEST(a_state_without_a_gpu_is_refused)
 {
 	uint8_t private_data[8] = { 0 };
 	CriuKfd damaged = CRIU_KFD__INIT, *kfd;
-	int id;
 
 	damaged.pid = 50;
 	damaged.priv_data.data = private_data;
@@ -59,78 +53,6 @@ UNIT_TEST(a_state_without_a_gpu_is_refused)
 	assert_int_equal(image_write_kfd(1, &damaged), 0);
 	assert_int_equal(image_read_kfd(1, &kfd), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "no GPU");
-	assert_int_equal(image_dir_find_kfd(50, &id, &kfd), -EINVAL);
-}
-
-UNIT_TEST(two_states_of_one_process_are_refused)
-{
-	CriuKfd *kfd = NULL;
-	int id;
-
-	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
-	write_foreign_kfd("amdgpu-kfd-4.img", 103, VINTAGE_A);
-	assert_int_equal(image_dir_find_kfd(103, &id, &kfd), -EINVAL);
-	assert_null(kfd);
-	assert_logged("Error (amdgpu_plugin): ", "kfd 3", "kfd 4", "103");
-}
-
-UNIT_TEST(a_damaged_image_beside_the_right_one_fails_the_search)
-{
-	CriuKfd *kfd;
-	int id;
-
-	for (int damaged = 1; damaged <= 9; damaged += 8) {
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "amdgpu-kfd-%d.img", damaged);
-		write_foreign_kfd("amdgpu-kfd-5.img", 103, VINTAGE_A);
-		unit_print(name, "damaged");
-		assert_in_range(-image_dir_find_kfd(103, &id, &kfd), 1, 4095);
-		assert_logged("Error (amdgpu_plugin): ", name);
-		(void)unlink(unit_path("%s", name));
-	}
-}
-
-/* The damaged image may hold the state of the process. */
-UNIT_TEST(a_damaged_image_alone_fails_the_search)
-{
-	CriuKfd *kfd;
-	int id;
-
-	unit_print("amdgpu-kfd-1.img", "damaged");
-	assert_in_range(-image_dir_find_kfd(50, &id, &kfd), 1, 4095);
-	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
-}
-
-UNIT_TEST(a_search_keeps_the_position_of_criu_s_directory)
-{
-	CriuKfd *kfd;
-	off_t before;
-	int id;
-
-	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
-	before = lseek(criu_stub.image_dir, 0, SEEK_CUR);
-	for (unsigned int i = 0; i < 3; i++) {
-		assert_int_equal(image_dir_find_kfd(103, &id, &kfd), 0);
-		criu_kfd__free_unpacked(kfd, NULL);
-	}
-	assert_int_equal(lseek(criu_stub.image_dir, 0, SEEK_CUR), before);
-}
-
-UNIT_TEST(the_render_node_of_a_compute_vm_is_found_by_pid_and_minor)
-{
-	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
-
-	node.has_drm_render_minor = true;
-	node.drm_render_minor = 130;
-	assert_int_equal(image_write_render(1, &node), 0);
-	assert_int_equal(image_dir_find_compute_render(50, 130), -ENOENT);
-	node.has_compute_pid = true;
-	node.compute_pid = 50;
-	assert_int_equal(image_write_render(2, &node), 0);
-	assert_int_equal(image_dir_find_compute_render(50, 130), 0);
-	assert_int_equal(image_dir_find_compute_render(50, 131), -ENOENT);
-	assert_int_equal(image_dir_find_compute_render(51, 130), -ENOENT);
 }
 
 UNIT_TEST(only_images_of_an_older_dump_are_removed)
