@@ -7,15 +7,15 @@
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_drm.h"
-#include "criu/after.h"
+#include "criu/after_tasks.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "criu/options.h"
 #include "criu/plugin_abi.h"
-#include "dump/behind.h"
 #include "dump/dmabuf_files.h"
 #include "dump/dump.h"
 #include "dump/render_files.h"
+#include "dump/writeback.h"
 #include "image/image.h"
 #include "image/image_dir.h"
 #include "kernel/kfd.h"
@@ -47,7 +47,7 @@ static int init(int stage)
 		return ret;
 	if (stage == STAGE_DUMP) {
 		if (!host_names_tasks())
-			behind_prepare(&session.dump, 0);
+			writeback_prepare(&session.dump, 0);
 		return 0;
 	}
 	session.restore.needed = host_inventory_take(PLUGIN_NAME);
@@ -88,9 +88,9 @@ static void repeat_first_error(void)
 	(void)log_error(0, "restore failed: %s", line);
 }
 
-static int finish_behind(void)
+static int finish_writeback(void)
 {
-	int ret = behind_finish(&session.dump);
+	int ret = writeback_finish(&session.dump);
 
 	dump_done(&session.dump);
 	options_done(&session.options);
@@ -101,8 +101,8 @@ static void finish(int stage, int ret)
 {
 	if (stage == STAGE_DUMP)
 		finish_dump(ret);
-	if (stage == STAGE_DUMP && behind_begin(&session.dump)) {
-		if (!after_tasks_run(finish_behind) && finish_behind() < 0)
+	if (stage == STAGE_DUMP && writeback_begin(&session.dump)) {
+		if (!after_tasks_run(finish_writeback) && finish_writeback() < 0)
 			host_fail_dump();
 		return;
 	}
@@ -122,7 +122,7 @@ static int pause_devices(int pid)
 	int ret = dump_add_task(&session.dump, pid);
 
 	if (session.stage == STAGE_DUMP)
-		behind_prepare(&session.dump, pid);
+		writeback_prepare(&session.dump, pid);
 	/* The plugin does not pause by pid, so CRIU asks the next plugin, too. */
 	return ret < 0 ? ret : -ENOTSUP;
 }

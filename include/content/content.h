@@ -36,7 +36,7 @@
  * memory of a range extends to the next multiple. */
 #define CONTENT_ALIGNMENT 4096u
 
-struct keep;
+struct pool;
 
 struct content_bo {
 	/* Borrowed. */
@@ -62,7 +62,7 @@ struct content_job {
 	/* The image is a pipe. A pipe to load from starts after the eight bytes of length. */
 	bool streamed;
 	/* Borrowed: memory in which contents wait to be written by a save, or NULL. */
-	struct keep *keep;
+	struct pool *pool;
 	/* The chunks of the image, if a save is to share them with a base. content_save() has used
 	 * them if @chunks.is_used is set. */
 	struct chunks chunks;
@@ -113,7 +113,7 @@ int content_start_load(struct content_job *jobs, size_t num_jobs,
 		       struct content_run **ret_run);
 /* The bytes of the images of a save for which the file system has no blocks yet, at most. */
 uint64_t content_missing_room(const struct content_run *run);
-/* Waits until a save needs its BOs no more: with the keep of its jobs, contents may still have to
+/* Waits until a save needs its BOs no more: with the pool of its jobs, contents may still have to
  * be written. Logs nothing. -EIO: the save has failed, and content_finish() has the cause. */
 int content_await_copies(struct content_run *run);
 int content_finish(struct content_run *run);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The CRIU that loaded the plugin: its functions, and the differences between its versions. Only
- * src/criu/host.c, src/criu/log.c and src/criu/after.c name symbols of CRIU. */
+ * src/criu/host.c, src/criu/log.c and src/criu/after_tasks.c name symbols of CRIU. */
 #ifndef AMDGPU_PLUGIN_CRIU_HOST_H
 #define AMDGPU_PLUGIN_CRIU_HOST_H
 

@@ -22,7 +22,7 @@
 #define DUMP_NO_ID (-1)
 
 struct background;
-struct keep;
+struct pool;
 struct bo_index;
 struct dumped_dmabuf;
 struct dumped_render;
@@ -52,23 +52,24 @@ struct dumped_file {
  * chooses once, before the first contents. If no thread can be started for the contents of a
  * process, these are saved at once.
  *
- *                   AT_ONCE       WHILE_CRIU        BEHIND             COPY_AT_ONCE
- *   chosen if       no thread     CRIU asks for     dump-memory        the same, but no
- *                   may outlive   the result later  has memory, too    thread may
- *                   a hook        (background.h)    (behind.h)         outlive a hook
- *   copied by       dump_kfd()    dump_complete()   dump_complete()    dump_kfd()
- *   state images    dump_kfd()    dump_complete()   behind_finish()    behind_finish()
- *   queues start    dump_end()    dump_end()        dump_end()         dump_end()
+ *                   AT_ONCE       WHILE_CRIU        WRITEBACK            COPY_AT_ONCE
+ *   chosen if       no thread     CRIU asks for     dump-memory          the same, but no
+ *                   may outlive   the result later  has memory, too      thread may
+ *                   a hook        (background.h)    (writeback.h)        outlive a hook
+ *   copied by       dump_kfd()    dump_complete()   dump_complete()      dump_kfd()
+ *   state images    dump_kfd()    dump_complete()   writeback_finish()   writeback_finish()
+ *   queues start    dump_end()    dump_end()        dump_end()           dump_end()
  *
  * CRIU 4.3 calls dump_complete() in DUMP_DEVICES_LATE, and dump_end() in DUMP_FINISH. With older
- * CRIU, dump_end() calls dump_complete() itself, in the plugin's exit(). behind_finish() runs after
- * exit(), when CRIU has let the tasks go, or in it if CRIU cannot call it later. After an error of
- * CRIU or of the plugin, dump_end() stops what is being saved, and removes the state images. */
+ * CRIU, dump_end() calls dump_complete() itself, in the plugin's exit(). writeback_finish() runs
+ * after exit(), when CRIU has let the tasks go, or in it if CRIU cannot call it later. After an
+ * error of CRIU or of the plugin, dump_end() stops what is being saved, and removes the state
+ * images. */
 enum dump_way {
 	DUMP_WAY_OPEN,
 	DUMP_AT_ONCE,
 	DUMP_WHILE_CRIU,
-	DUMP_BEHIND,
+	DUMP_WRITEBACK,
 	DUMP_COPY_AT_ONCE,
 };
 
@@ -187,9 +188,9 @@ struct dump_session {
 	enum dump_way way;
 	/* Contents that are being saved, or NULL. See src/dump/background.h. */
 	struct background *background;
-	/* Memory for contents that are written while the job runs again (behind.h), or NULL, and
-	 * whether behind_prepare() has been called. */
-	struct keep *keep;
+	/* Memory for contents that are written while the job runs again (writeback.h), or NULL, and
+	 * whether writeback_prepare() has been called. */
+	struct pool *pool;
 	bool memory_is_taken;
 	/* When the first queue stopped, on the clock of now_seconds(), or 0. */
 	double stopped_at;

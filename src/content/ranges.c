@@ -9,7 +9,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/checksum.h"
-#include "content/keep_part.h"
+#include "content/pool_part.h"
 #include "content/transfer.h"
 
 /* sdma_wait() sleeps longer if the copy has not ended. */
@@ -216,7 +216,7 @@ int ranges_await_copy(struct slot_thread *thread)
 		return 0;
 	action = ret == -ETIME ? "a copy does not finish" : "wait for a copy";
 	if (thread->part && sdma_is_busy(transfer->gpu, thread->slot))
-		keep_lose(transfer->keep, ret, action);
+		pool_lose(transfer->pool, ret, action);
 	return transfer_fail(transfer, ret, action, ranges_first_bo(transfer, &thread->range));
 }
 

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
-#include "content/keep_part.h"
+#include "content/pool_part.h"
 #include "content/transfer.h"
 
 /* Files that take their bytes in order have their ranges written by the threads that copy. */
-static bool is_kept(const struct transfer *transfer)
+static bool uses_pool(const struct transfer *transfer)
 {
-	return transfer->keep && !transfer->io.in_order;
+	return transfer->pool && !transfer->io.in_order;
 }
 
 static bool wants_part(void *argument)
@@ -24,7 +24,7 @@ static bool wants_part(void *argument)
 static void report_lost(struct transfer *transfer)
 {
 	const char *action;
-	int ret = keep_lost_by(transfer->keep, &action);
+	int ret = pool_lost_by(transfer->pool, &action);
 
 	(void)transfer_fail(transfer, ret, action, 0);
 }
@@ -35,8 +35,8 @@ static bool take_range(struct slot_thread *thread)
 {
 	struct transfer *transfer = thread->transfer;
 
-	if (transfer->keep && !thread->part) {
-		thread->part = keep_take(transfer->keep, transfer->kept_gpu, wants_part, transfer);
+	if (transfer->pool && !thread->part) {
+		thread->part = pool_take(transfer->pool, transfer->pool_gpu, wants_part, transfer);
 		if (!thread->part && ranges_are_left(transfer))
 			report_lost(transfer);
 		if (!thread->part)
@@ -94,8 +94,8 @@ static int write_in_turn(struct slot_thread *thread)
 	return ret;
 }
 
-/* A thread of the keep. */
-static void write_part(struct keep_part *part)
+/* A thread of the pool. */
+static void write_part(struct pool_part *part)
 {
 	struct transfer *transfer = part->owner;
 	struct range *range = &part->range;
@@ -115,8 +115,8 @@ static void write_part(struct keep_part *part)
 	(void)pthread_mutex_unlock(&transfer->lock);
 }
 
-/* Leaves the contents of the slot to the threads of the keep. */
-static int keep_range(struct slot_thread *thread)
+/* Leaves the contents of the slot to the threads of the pool. */
+static int queue_range(struct slot_thread *thread)
 {
 	struct transfer *transfer = thread->transfer;
 	int ret = ranges_await_turn(thread);
@@ -131,7 +131,7 @@ static int keep_range(struct slot_thread *thread)
 	transfer->unwritten++;
 	(void)pthread_mutex_unlock(&transfer->lock);
 	thread->part->owner = transfer;
-	keep_write(transfer->keep, take_ptr(&thread->part), write_part);
+	pool_write(transfer->pool, take_ptr(&thread->part), write_part);
 	ranges_end_turn(thread);
 	return 0;
 }
@@ -143,8 +143,8 @@ static int save_range(struct slot_thread *thread)
 
 	if (!ret)
 		ret = ranges_await_copy(thread);
-	if (!ret && is_kept(transfer))
-		return keep_range(thread);
+	if (!ret && uses_pool(transfer))
+		return queue_range(thread);
 	if (!ret) {
 		ranges_add_checksums(transfer, &thread->range, ranges_memory(thread), 0,
 				     thread->range.size);
@@ -161,11 +161,11 @@ static void save_ranges(struct slot_thread *thread)
 	struct transfer *transfer = thread->transfer;
 
 	while (take_range(thread) && !save_range(thread))
-		ranges_finish(thread, is_kept(transfer) ? 0 : thread->range.size);
+		ranges_finish(thread, uses_pool(transfer) ? 0 : thread->range.size);
 	if (thread->part)
-		keep_give(transfer->keep, take_ptr(&thread->part));
-	if (transfer->keep)
-		keep_wake(transfer->keep);
+		pool_give(transfer->pool, take_ptr(&thread->part));
+	if (transfer->pool)
+		pool_wake(transfer->pool);
 }
 
 static int begin_save(struct transfer *transfer)
@@ -205,8 +205,8 @@ static struct slots choose_slots(struct transfer *transfer)
 	const uint64_t unit = image_io_unit(&transfer->io);
 	struct slots slots;
 
-	if (transfer->keep) {
-		slots = slots_of_parts(keep_part_size(transfer->keep), unit);
+	if (transfer->pool) {
+		slots = slots_of_parts(pool_part_size(transfer->pool), unit);
 	} else {
 		slots = slots_choose(plan->settings->staging_bytes, transfer->size,
 				     plan->num_transfers);
@@ -223,13 +223,13 @@ void save_copy(struct transfer *transfer)
 	/* content_stop() may have come while this GPU waited for the limit. */
 	if (transfer_has_stopped(transfer))
 		return;
-	if (transfer->keep)
-		keep_begin_copy(transfer->keep);
+	if (transfer->pool)
+		pool_begin_copy(transfer->pool);
 	if (!begin_save(transfer))
 		transfer_run(transfer, choose_slots(transfer), wants_checksums(transfer),
 			     save_ranges);
-	if (transfer->keep)
-		keep_end_copy(transfer->keep);
+	if (transfer->pool)
+		pool_end_copy(transfer->pool);
 }
 
 static void await_written(struct transfer *transfer)

@@ -34,7 +34,7 @@ void slots_align(struct slots *slots, uint64_t unit);
  * copies from the other. At least two slots of one page. */
 struct slots slots_choose_pairs(uint64_t staging_bytes, uint64_t size, size_t num_transfers);
 
-/* For a copy to kept memory in parts of @size bytes (content/keep.h): as many as keep the engine
+/* For a copy to kept memory in parts of @size bytes (content/pool.h): as many as keep the engine
  * busy, because the threads do nothing else. Their contents are multiples of @unit bytes, if they
  * have room for one. */
 struct slots slots_of_parts(size_t size, uint64_t unit);

@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 
 #include "amdgpu_plugin_util.h"
-#include "content/keep_part.h"
+#include "content/pool_part.h"
 #include "content/sdma.h"
 #include "kernel/render_node.h"
 
@@ -58,7 +58,7 @@ static int open_gpu(struct transfer *transfer)
 		return transfer_fail(
 			transfer, ret,
 			"libdrm's list amdgpu.ids must be a regular file of at most 1 MiB", 0);
-	ret = transfer->keep ? sdma_open_bare(minor, slots->count, slots->memory, &transfer->gpu)
+	ret = transfer->pool ? sdma_open_bare(minor, slots->count, slots->memory, &transfer->gpu)
 			     : sdma_open(minor, slots->count, slots->memory, &transfer->gpu);
 	if (ret == -ENODATA)
 		return transfer_fail(transfer, ret,
@@ -138,8 +138,8 @@ int transfer_new(struct transfer_plan *plan, struct content_job *job, uint64_t s
 	transfer->plan = plan;
 	transfer->job = job;
 	transfer->size = size;
-	transfer->kept_gpu = job->keep ? keep_find_gpu(job->keep, job->render_minor) : NULL;
-	transfer->keep = transfer->kept_gpu ? job->keep : NULL;
+	transfer->pool_gpu = job->pool ? pool_find_gpu(job->pool, job->render_minor) : NULL;
+	transfer->pool = transfer->pool_gpu ? job->pool : NULL;
 	(void)pthread_mutex_init(&transfer->lock, NULL);
 	(void)pthread_mutex_init(&transfer->ranges.lock, NULL);
 	(void)pthread_cond_init(&transfer->written, NULL);

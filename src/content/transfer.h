@@ -15,8 +15,8 @@
 #include "content/slots.h"
 #include "image/image.h"
 
-struct keep_gpu;
-struct keep_part;
+struct pool_gpu;
+struct pool_part;
 struct sdma;
 
 /* The first error of all transfers of a run. It ends them all. */
@@ -53,7 +53,7 @@ struct slot_thread {
 	/* Load: the range in the other slot of a pair, which the engine may still copy. */
 	struct range other;
 	/* Save: the memory of the slot if contents are kept, or NULL. */
-	struct keep_part *part;
+	struct pool_part *part;
 	double copy_s;
 	double storage_s;
 };
@@ -72,10 +72,10 @@ struct transfer {
 	struct slot_thread *threads;
 	/* Of save.c or load.c. */
 	void (*process_ranges)(struct slot_thread *thread);
-	/* Save: job->keep, or NULL if it has no memory for this GPU. Then a range is copied to a
-	 * part of it, and the threads of the keep write the range. */
-	struct keep *keep;
-	struct keep_gpu *kept_gpu;
+	/* Save: job->pool, or NULL if it has no memory for this GPU. Then a range is copied to a
+	 * part of it, and the threads of the pool write the range. */
+	struct pool *pool;
+	struct pool_gpu *pool_gpu;
 	/* Guards the fields below. */
 	pthread_mutex_t lock;
 	/* The number of ranges whose turn has ended. */

@@ -9,8 +9,8 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
-#include "content/keep.h"
 #include "content/kfd_jobs.h"
+#include "content/pool.h"
 #include "criu/host.h"
 #include "dump/dump_image.h"
 #include "dump/snapshot.h"
@@ -65,29 +65,29 @@ struct start {
 	int ret;
 };
 
-static void set_keep(const struct kfd_jobs *jobs, struct keep *keep)
+static void set_pool(const struct kfd_jobs *jobs, struct pool *pool)
 {
 	for (uint32_t i = 0; i < jobs->num_jobs; i++)
-		jobs->jobs[i].keep = keep;
+		jobs->jobs[i].pool = pool;
 }
 
 static void *start_run(void *argument)
 {
 	struct start *start = argument;
 	const struct kfd_jobs *jobs = &start->process->jobs;
-	struct keep *keep = start->process->session->keep;
+	struct pool *pool = start->process->session->pool;
 
 	start->ret = thread_unshare_fs();
-	if (!start->ret && keep)
-		start->ret = keep_start(keep);
+	if (!start->ret && pool)
+		start->ret = pool_start(pool);
 	if (start->ret < 0)
 		return NULL;
-	set_keep(jobs, keep);
+	set_pool(jobs, pool);
 	start->ret = content_start_save(jobs->jobs, jobs->num_jobs,
 					&start->process->session->options->content,
 					start->gpu_limit, &start->run);
 	if (start->ret < 0)
-		set_keep(jobs, NULL);
+		set_pool(jobs, NULL);
 	return NULL;
 }
 
@@ -121,7 +121,7 @@ int background_start(struct dumped_process *process)
 	struct dump_session *session = process->session;
 	int ret = start_saving(process);
 
-	/* behind_begin() asks whether contents are being saved. */
+	/* writeback_begin() asks whether contents are being saved. */
 	if (ret < 0 && session->background && !session->background->count)
 		background_done(session);
 	return ret;

@@ -35,7 +35,7 @@ bool background_is_possible(const struct dump_session *session);
 int background_start(struct dumped_process *process);
 /* The bytes of images for which the file system has no blocks yet, at most. */
 uint64_t background_missing_room(const struct dump_session *session);
-/* With dump_session.keep: waits until all contents are copied. Logs on error, and then nothing is
+/* With dump_session.pool: waits until all contents are copied. Logs on error, and then nothing is
  * saved any more. */
 int background_await_copies(struct dump_session *session);
 /* Waits for all contents, and completes the images of their processes. Logs on error, and then

@@ -10,17 +10,17 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "content/base.h"
-#include "content/keep.h"
 #include "content/kfd_jobs.h"
+#include "content/pool.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/background.h"
-#include "dump/behind.h"
 #include "dump/dmabuf_files.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
 #include "dump/render_files.h"
 #include "dump/snapshot.h"
+#include "dump/writeback.h"
 #include "image/image_dir.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
@@ -33,8 +33,8 @@
 static enum dump_way choose_way(const struct dump_session *session)
 {
 	if (background_is_possible(session))
-		return session->keep ? DUMP_BEHIND : DUMP_WHILE_CRIU;
-	return session->keep ? DUMP_COPY_AT_ONCE : DUMP_AT_ONCE;
+		return session->pool ? DUMP_WRITEBACK : DUMP_WHILE_CRIU;
+	return session->pool ? DUMP_COPY_AT_ONCE : DUMP_AT_ONCE;
 }
 
 static int save_at_once(struct dumped_process *process)
@@ -258,8 +258,8 @@ int dump_complete(struct dump_session *session)
 
 	if (session->completed)
 		return 0;
-	if (session->way == DUMP_BEHIND || session->way == DUMP_COPY_AT_ONCE)
-		ret = behind_await_copies(session);
+	if (session->way == DUMP_WRITEBACK || session->way == DUMP_COPY_AT_ONCE)
+		ret = writeback_await_copies(session);
 	else
 		ret = background_finish(session);
 	if (!ret)
@@ -323,7 +323,7 @@ void dump_done(struct dump_session *session)
 {
 	background_done(session);
 	render_files_done(session);
-	keep_free(session->keep);
+	pool_free(session->pool);
 	base_free(session->base);
 	free(session->dmabufs);
 	snapshot_done(session);

@@ -12,7 +12,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "bench.h"
-#include "content/keep.h"
+#include "content/pool.h"
 #include "criu/options.h"
 #include "criu_stub.h"
 #include "methods.h"
@@ -289,20 +289,20 @@ static int measure_kept(struct bench *bench, struct round *round)
 	struct content_job *job = bench->subject.jobs;
 	const uint64_t contents = content_size(job->bos, job->num_bos) / bench->subject.repeats;
 	/* Parts have unused ends. */
-	const struct keep_share share = { job->render_minor, contents / 32 * 33 + (32u << 20) };
-	struct keep *keep = NULL;
+	const struct pool_share share = { job->render_minor, contents / 32 * 33 + (32u << 20) };
+	struct pool *pool = NULL;
 	double begin = now_seconds(), wall, cpu;
-	int ret = keep_new(&share, 1, 0, &keep);
+	int ret = pool_new(&share, 1, 0, &pool);
 
-	job->keep = keep;
+	job->pool = pool;
 	if (!ret)
-		ret = keep_start(keep);
+		ret = pool_start(pool);
 	if (!ret)
 		ret = measure(bench, OURS, true, &wall, &cpu);
 	round->wall[OURS] = now_seconds() - begin;
 	round->wall[STORAGE] = (double)(job->copied_us - job->begin_us) / 1e6;
-	job->keep = NULL;
-	keep_free(keep);
+	job->pool = NULL;
+	pool_free(pool);
 	places_remove(&bench->places, bench->subject.num_jobs);
 	return ret;
 }

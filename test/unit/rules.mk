@@ -40,7 +40,7 @@ $(BUILD)/unit/test_staging: LIBS += -Wl,--wrap=free_memory_find
 $(BUILD)/unit/test_dump_stop: LIBS += -Wl,--wrap=opendir
 
 # CRIU lets the plugin work on after the dump.
-$(BUILD)/unit/test_behind: LIBS += -Wl,--wrap=after_is_possible -Wl,--wrap=keep_new -Wl,--wrap=nanosleep
+$(BUILD)/unit/test_writeback: LIBS += -Wl,--wrap=after_tasks_is_possible -Wl,--wrap=pool_new -Wl,--wrap=nanosleep
 
 # The plugin finds CRIU's options by their name.
 $(BUILD)/unit/test_dump_guard: LIBS += -Wl,--export-dynamic-symbol=opts
@@ -66,7 +66,7 @@ $(BUILD)/unit/test_foresee: $(BUILD)/tools/foresee.o $(BUILD)/tools/survey.o
 
 # Contents are copied by the simulated GPUs.
 SIM_UNITS   := $(addprefix $(BUILD)/unit/,test_content test_content_checksum test_content_io test_content_threads \
-		test_content_base test_content_keep test_content_parts test_content_stream test_content_tmpfs test_content_upload)
+		test_content_base test_content_pool test_content_parts test_content_stream test_content_tmpfs test_content_upload)
 SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch])
 
 $(BUILD)/unit/test_content: WRAPS := -Wl,--wrap=stat

@@ -3,7 +3,7 @@
  * memory, and each call that fails. test_content_io.c tests files, streams and checksums. */
 #include "drm_calls.h"
 
-#include "content/keep.h"
+#include "content/pool.h"
 #include "content/sdma.h"
 #include "content_set.h"
 
@@ -92,24 +92,24 @@ TEST(staging_memory_has_whole_pages_of_the_kernel)
 
 TEST(kept_parts_have_whole_pages_of_the_kernel)
 {
-	const struct keep_share share = { FIRST_MINOR, (uint64_t)8 * 20 * PAGE };
-	struct keep *keep = NULL;
+	const struct pool_share share = { FIRST_MINOR, (uint64_t)8 * 20 * PAGE };
+	struct pool *pool = NULL;
 
 	page_size = 16 * PAGE;
-	assert_int_equal(keep_new(&share, 1, 0, &keep), 0);
+	assert_int_equal(pool_new(&share, 1, 0, &pool), 0);
 	assert_int_equal(gpu.last_user_memory_size, 32 * PAGE);
-	keep_free(keep);
+	pool_free(pool);
 	page_size = PAGE;
 }
 
 /* The system has less free memory than is to stay free. */
 TEST(memory_that_others_need_is_not_kept)
 {
-	const struct keep_share share = { FIRST_MINOR, MIB };
-	struct keep *keep = NULL;
+	const struct pool_share share = { FIRST_MINOR, MIB };
+	struct pool *pool = NULL;
 
-	assert_int_equal(keep_new(&share, 1, UINT64_MAX, &keep), -ENOMEM);
-	assert_null(keep);
+	assert_int_equal(pool_new(&share, 1, UINT64_MAX, &pool), -ENOMEM);
+	assert_null(pool);
 	assert_int_equal(gpu.user_memory, 0);
 }
 

@@ -6,7 +6,7 @@
 #include <linux/fs.h>
 #include <sys/vfs.h>
 
-#include "content/keep.h"
+#include "content/pool.h"
 #include "content_set.h"
 #include "dump/base_dir.h"
 #include "image/image.h"
@@ -95,7 +95,7 @@ static int begin(void **state)
 #define SUMS  "amdgpu-sums-7-0100.img"
 
 /* Dumps the BOs of @set. The image stays open. The result is what content_save() says. */
-static int dump_with(struct set *set, struct keep *keep)
+static int dump_with(struct set *set, struct pool *pool)
 {
 	struct dump_session session = { .options = &options };
 	const struct dumped_process process = { .session = &session, .id = ID };
@@ -109,7 +109,7 @@ static int dump_with(struct set *set, struct keep *keep)
 	assert_int_equal(base_dir_open(&session), 0);
 	assert_int_equal(image_create_pages(ID, job->gpu_id, 1, &job->image_fd), 0);
 	assert_int_equal(base_dir_add(&process, job), 0);
-	job->keep = keep;
+	job->pool = pool;
 	ret = content_save(job, 1, &options.content);
 	if (!ret)
 		base_dir_finish(&process, job);
@@ -256,16 +256,16 @@ TEST(contents_that_moved_are_shared)
 
 TEST(kept_contents_are_shared)
 {
-	const struct keep_share share = { FIRST_MINOR, 16 * MIB };
+	const struct pool_share share = { FIRST_MINOR, 16 * MIB };
 	_cleanup_end_ struct set *set = make_older();
-	struct keep *keep = NULL;
+	struct pool *pool = NULL;
 
-	assert_int_equal(keep_new(&share, 1, 0, &keep), 0);
-	assert_int_equal(keep_start(keep), 0);
-	assert_int_equal(dump_with(set, keep), 0);
+	assert_int_equal(pool_new(&share, 1, 0, &pool), 0);
+	assert_int_equal(pool_start(pool), 0);
+	assert_int_equal(dump_with(set, pool), 0);
 	assert_int_equal(clones.bytes, CHUNKS * CHUNK);
 	assert_true(image_is_filled(set));
-	keep_free(keep);
+	pool_free(pool);
 }
 
 TEST(zeros_stay_holes)

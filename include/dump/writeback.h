@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Contents that are written behind: with the option dump-memory, while the job runs again.
+/* Contents that are written while the job runs again: the option dump-memory.
  *
  *      CRIU                                     the plugin
  *      PAUSE_DEVICES, the first task  ----->    takes memory, and registers it with the job's GPUs
@@ -14,9 +14,9 @@
  *
  * CRIU's post-dump script runs before the images are complete. The state images come after the
  * contents of all processes, so what a killed CRIU leaves cannot be taken for a complete dump. If
- * storage fails, the plugin removes the state images, and CRIU fails (criu/after.h). */
-#ifndef AMDGPU_PLUGIN_DUMP_BEHIND_H
-#define AMDGPU_PLUGIN_DUMP_BEHIND_H
+ * storage fails, the plugin removes the state images, and CRIU fails (criu/after_tasks.h). */
+#ifndef AMDGPU_PLUGIN_DUMP_WRITEBACK_H
+#define AMDGPU_PLUGIN_DUMP_WRITEBACK_H
 
 #include "session/dump_session.h"
 
@@ -24,14 +24,14 @@
  * option dump-memory names for the GPUs of the tree, if it is of use. Does without the memory on
  * errors. CRIU before 4.0 does not name its tasks; there @top is 0, for all GPUs of the machine.
  * Later calls do nothing. */
-void behind_prepare(struct dump_session *session, pid_t top);
+void writeback_prepare(struct dump_session *session, pid_t top);
 /* After dump_end(): whether contents are still to be written. If so, the session has nothing of
- * the job any more, and behind_finish() must follow when the job runs. */
-bool behind_begin(struct dump_session *session);
+ * the job any more, and writeback_finish() must follow when the job runs. */
+bool writeback_begin(struct dump_session *session);
 /* Waits for the contents, and writes the state images. On error, logs it and removes them. */
-int behind_finish(struct dump_session *session);
+int writeback_finish(struct dump_session *session);
 /* Waits until all contents are copied, and looks for resets of GPUs until then. Logs on error, and
  * then nothing is saved any more. */
-int behind_await_copies(struct dump_session *session);
+int writeback_await_copies(struct dump_session *session);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Chooses how much memory each GPU of a job gets. behind.c takes it. */
-#include "dump/behind_gpus.h"
+/* Chooses how much memory each GPU of a job gets. writeback.c takes it. */
+#include "dump/writeback_gpus.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
-#include "content/keep.h"
+#include "content/pool.h"
 #include "criu/log.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
@@ -63,7 +63,7 @@ static uint64_t limit(uint32_t minor, const struct render_memory *memory)
 
 /* Without the GPUs whose driver does not tell their memory. */
 static size_t limit_all(const struct topology *topology, const bool *marks,
-			struct keep_share *shares)
+			struct pool_share *shares)
 {
 	struct render_memory memory;
 	size_t count = 0;
@@ -73,7 +73,7 @@ static size_t limit_all(const struct topology *topology, const bool *marks,
 
 		if (!marks[i] || render_node_find_memory(gpu->drm_render_minor, &memory) < 0)
 			continue;
-		shares[count++] = (struct keep_share){
+		shares[count++] = (struct pool_share){
 			.minor = gpu->drm_render_minor,
 			.bytes = limit(gpu->drm_render_minor, &memory) /
 				 count_partitions(topology, marks, gpu),
@@ -83,7 +83,7 @@ static size_t limit_all(const struct topology *topology, const bool *marks,
 }
 
 /* Each share becomes smaller by the same factor, so that all have @bytes together. */
-static void scale(struct keep_share *shares, size_t count, uint64_t bytes)
+static void scale(struct pool_share *shares, size_t count, uint64_t bytes)
 {
 	uint64_t sum = 0;
 
@@ -93,10 +93,11 @@ static void scale(struct keep_share *shares, size_t count, uint64_t bytes)
 		shares[i].bytes = (uint64_t)((long double)shares[i].bytes / sum * bytes);
 }
 
-int behind_gpus_choose(pid_t top, uint64_t bytes, struct keep_share **ret_shares, size_t *ret_count)
+int writeback_gpus_choose(pid_t top, uint64_t bytes, struct pool_share **ret_shares,
+			  size_t *ret_count)
 {
 	_cleanup_(topology_done) struct topology topology = { 0 };
-	_cleanup_free_ struct keep_share *shares = NULL;
+	_cleanup_free_ struct pool_share *shares = NULL;
 	_cleanup_free_ bool *marks = NULL;
 	int ret = topology_read(TOPOLOGY_SYSFS, &topology);
 

@@ -2,7 +2,7 @@
 /* Tests contents that wait in memory to be written: when they are written. */
 #include "drm_calls.h"
 
-#include "content/keep.h"
+#include "content/pool.h"
 #include "content_set.h"
 #include "processors.h"
 
@@ -39,19 +39,19 @@ static const uint64_t sizes[] = { 5 * MIB, PAGE, 3 * MIB, 0 };
 /* Saves the BOs with so many bytes of memory. */
 static void save_behind(uint64_t bytes)
 {
-	const struct keep_share share = { FIRST_MINOR, bytes };
+	const struct pool_share share = { FIRST_MINOR, bytes };
 	_cleanup_set_ struct set *set = make_set_in_file(sizes, &writes.image);
 	struct content_run *run;
 
 	fill(set);
-	assert_int_equal(keep_new(&share, 1, 0, &set->job.keep), 0);
-	assert_int_equal(keep_start(set->job.keep), 0);
+	assert_int_equal(pool_new(&share, 1, 0, &set->job.pool), 0);
+	assert_int_equal(pool_start(set->job.pool), 0);
 	gpu.submissions = 0;
 	assert_int_equal(content_start_save(&set->job, 1, &settings, NULL, &run), 0);
 	assert_int_equal(content_await_copies(run), 0);
-	keep_close_gpus(set->job.keep);
+	pool_close_gpus(set->job.pool);
 	assert_int_equal(content_finish(run), 0);
-	keep_free(set->job.keep);
+	pool_free(set->job.pool);
 	assert_true(image_is_filled(set));
 	assert_true(writes.has_written);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* When memory for contents that are written behind is taken, and when not. test_behind_gpus.c tests
- * how much of it. */
+/* When memory for contents that are written later is taken, and when not. test_writeback_gpus.c
+ * tests how much of it. */
 #include "dump_task.h"
 
 #include <amdgpu_drm.h>
@@ -8,8 +8,8 @@
 #include <sys/file.h>
 #include <sys/vfs.h>
 
-#include "content/keep.h"
-#include "dump/behind.h"
+#include "content/pool.h"
+#include "dump/writeback.h"
 #include "session/dump_session.h"
 
 #define EIGHT "test/data/machines/eight"
@@ -28,8 +28,8 @@ int fstatfs(int fd, struct statfs *stat)
 	return 0;
 }
 
-bool __wrap_after_is_possible(void);
-bool __wrap_after_is_possible(void)
+bool __wrap_after_tasks_is_possible(void);
+bool __wrap_after_tasks_is_possible(void)
 {
 	return true;
 }
@@ -45,12 +45,12 @@ int __wrap_nanosleep(const struct timespec *step, struct timespec *left)
 }
 
 /* As for a GPU that registers nothing. */
-int __wrap_keep_new(const struct keep_share *shares, size_t count, uint64_t floor,
-		    struct keep **ret_keep);
-int __wrap_keep_new(const struct keep_share *shares, size_t count, uint64_t floor,
-		    struct keep **ret_keep)
+int __wrap_pool_new(const struct pool_share *shares, size_t count, uint64_t floor,
+		    struct pool **ret_pool);
+int __wrap_pool_new(const struct pool_share *shares, size_t count, uint64_t floor,
+		    struct pool **ret_pool)
 {
-	(void)ret_keep;
+	(void)ret_pool;
 	keeps.taken++;
 	keeps.floor = floor;
 	for (size_t i = 0; i < count; i++)
@@ -87,8 +87,8 @@ TEST(memory_is_taken_once)
 	struct options options;
 	struct dump_session session = make_session(&options);
 
-	behind_prepare(&session, tracee);
-	behind_prepare(&session, tracee);
+	writeback_prepare(&session, tracee);
+	writeback_prepare(&session, tracee);
 	assert_int_equal(keeps.taken, 1);
 	assert_in_range(keeps.bytes, (16 << 20) - 2, 16 << 20);
 	assert_true(keeps.floor > 0);
@@ -103,7 +103,7 @@ TEST(images_in_memory_get_none)
 		struct dump_session session = make_session(&options);
 
 		keeps.type = types[i];
-		behind_prepare(&session, tracee);
+		writeback_prepare(&session, tracee);
 		assert_int_equal(keeps.taken, 0);
 		assert_int_equal(unit_count_lines("the images are in memory"), i + 1);
 	}
@@ -115,7 +115,7 @@ TEST(a_job_without_gpus_gets_none)
 	struct dump_session session = make_session(&options);
 
 	kernel.num_open_renders = 0;
-	behind_prepare(&session, tracee);
+	writeback_prepare(&session, tracee);
 	assert_int_equal(keeps.taken, 0);
 }
 
@@ -126,7 +126,7 @@ TEST(a_timer_of_criu_goes_on_afterwards)
 	struct dump_session session = make_session(&options);
 
 	(void)alarm(1000);
-	behind_prepare(&session, tracee);
+	writeback_prepare(&session, tracee);
 	assert_in_range(alarm(0), 990, 1000);
 }
 
@@ -161,7 +161,7 @@ TEST(two_dumps_take_memory_one_after_the_other)
 	double begin = now_seconds();
 	int status;
 
-	behind_prepare(&session, tracee);
+	writeback_prepare(&session, tracee);
 	assert_int_equal(keeps.taken, 1);
 	assert_true(now_seconds() - begin > 0.2);
 	assert_int_equal(waitpid(other, &status, 0), other);
@@ -175,7 +175,7 @@ TEST(a_lock_that_stays_is_no_obstacle)
 	pid_t other = start_other_dump(1000000000);
 
 	is_hurried = true;
-	behind_prepare(&session, tracee);
+	writeback_prepare(&session, tracee);
 	is_hurried = false;
 	assert_int_equal(kill(other, SIGKILL), 0);
 	assert_int_equal(waitpid(other, NULL, 0), other);

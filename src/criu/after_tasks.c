@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Replaces one pointer in CRIU's table of messages, and nothing else of CRIU. The header says why.
  */
-#include "criu/after.h"
+#include "criu/after_tasks.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -53,7 +53,7 @@ static packed_size **find_place(void)
 	return NULL;
 }
 
-bool after_is_possible(void)
+bool after_tasks_is_possible(void)
 {
 	return find_place() != NULL;
 }

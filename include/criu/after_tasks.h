@@ -14,13 +14,13 @@
  *
  * CRIU does not write its statistics if the post-dump script has failed (4.0 and newer). Then the
  * function runs when CRIU exits. */
-#ifndef AMDGPU_PLUGIN_CRIU_AFTER_H
-#define AMDGPU_PLUGIN_CRIU_AFTER_H
+#ifndef AMDGPU_PLUGIN_CRIU_AFTER_TASKS_H
+#define AMDGPU_PLUGIN_CRIU_AFTER_TASKS_H
 
 #include <stdbool.h>
 
 /* Whether this CRIU has the table. */
-bool after_is_possible(void);
+bool after_tasks_is_possible(void);
 /* Call this in the plugin's exit(), in CRIU's main process. @end runs once. If it returns an error,
  * CRIU exits with EXIT_FAILURE and sends no answer, which runc and libcriu report as an error.
  * False after a line: CRIU cannot create the file of its statistics, so it would report success

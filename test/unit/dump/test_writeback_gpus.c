@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How much memory the GPUs of a job get for contents that are written behind. */
+/* How much memory the GPUs of a job get for contents that are written later. */
 #include "dump_task.h"
 
 #include <amdgpu_drm.h>
 
-#include "content/keep.h"
-#include "dump/behind_gpus.h"
+#include "content/pool.h"
+#include "dump/writeback_gpus.h"
 
 #define MIB  (1ULL << 20)
 #define MANY (1ULL << 50)
@@ -16,7 +16,7 @@
 static struct drm_amdgpu_memory_info reports[8];
 static size_t questions;
 /* Of the last choice. */
-static struct keep_share *shares;
+static struct pool_share *shares;
 static size_t count;
 
 static int answer(unsigned long request, void *argument)
@@ -44,7 +44,7 @@ static void choose(pid_t top, uint64_t bytes)
 	shares = NULL;
 	questions = count = 0;
 	kernel.other_render = answer;
-	assert_int_equal(behind_gpus_choose(top, bytes, &shares, &count), 0);
+	assert_int_equal(writeback_gpus_choose(top, bytes, &shares, &count), 0);
 }
 
 static int end_choices(void **state)

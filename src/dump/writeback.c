@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The steps of a dump with the option dump-memory, each called by the hook that the header's
- * diagram shows. behind_gpus.c divides the memory among GPUs, and keep.c holds the contents. */
-#include "dump/behind.h"
+ * diagram shows. writeback_gpus.c divides the memory among GPUs, and pool.c holds the contents. */
+#include "dump/writeback.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,14 +14,14 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
-#include "content/keep.h"
-#include "criu/after.h"
+#include "content/pool.h"
+#include "criu/after_tasks.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/background.h"
-#include "dump/behind_gpus.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
+#include "dump/writeback_gpus.h"
 #include "image/image.h"
 #include "image/image_dir.h"
 #include "kernel/cgroup_room.h"
@@ -61,14 +61,14 @@ static const char *find_obstacle(void)
 		return "images are streamed";
 	if (image_dir_is_in_memory())
 		return "the images are in memory (tmpfs), so the contents would take it twice";
-	if (!after_is_possible())
+	if (!after_tasks_is_possible())
 		return "this CRIU does not let the plugin work on while the job runs";
 	if (!cgroup_room_has_threads())
 		return "a limit of processes (pids.max) leaves little room for those of the job";
 	return NULL;
 }
 
-static uint64_t sum_of(const struct keep_share *shares, size_t count)
+static uint64_t sum_of(const struct pool_share *shares, size_t count)
 {
 	uint64_t bytes = 0;
 
@@ -77,32 +77,32 @@ static uint64_t sum_of(const struct keep_share *shares, size_t count)
 	return bytes;
 }
 
-static int take_shares(struct dump_session *session, const struct keep_share *shares, size_t count,
+static int take_shares(struct dump_session *session, const struct pool_share *shares, size_t count,
 		       uint64_t floor)
 {
 	const double begin = now_seconds();
-	int ret = keep_new(shares, count, floor, &session->keep);
+	int ret = pool_new(shares, count, floor, &session->pool);
 
 	if (ret < 0)
 		return ret;
 	log_info("option dump-memory: took %" PRIu64 " MiB for %zu GPUs in %.3f s",
-		 keep_size(session->keep) >> 20, count, now_seconds() - begin);
-	if (keep_is_short(session->keep))
+		 pool_size(session->pool) >> 20, count, now_seconds() - begin);
+	if (pool_is_short(session->pool))
 		log_warn("option dump-memory: only %" PRIu64 " of %" PRIu64
 			 " MiB are to be had for all GPUs",
-			 keep_size(session->keep) >> 20, sum_of(shares, count) >> 20);
+			 pool_size(session->pool) >> 20, sum_of(shares, count) >> 20);
 	return 0;
 }
 
 static int take_memory(struct dump_session *session, pid_t top)
 {
-	_cleanup_free_ struct keep_share *shares = NULL;
+	_cleanup_free_ struct pool_share *shares = NULL;
 	uint64_t bytes = 0, floor = 0;
 	size_t count = 0;
 	int ret = choose_size(session->options->dump_memory, &bytes, &floor);
 
 	if (!ret)
-		ret = behind_gpus_choose(top, bytes, &shares, &count);
+		ret = writeback_gpus_choose(top, bytes, &shares, &count);
 	return ret < 0 || !count ? ret : take_shares(session, shares, count, floor);
 }
 
@@ -131,7 +131,7 @@ static int take_in_turn(struct dump_session *session, pid_t top)
 	return take_memory(session, top);
 }
 
-void behind_prepare(struct dump_session *session, pid_t top)
+void writeback_prepare(struct dump_session *session, pid_t top)
 {
 	const char *obstacle;
 	unsigned int alarm_s;
@@ -155,7 +155,7 @@ void behind_prepare(struct dump_session *session, pid_t top)
 			strerror(-ret));
 }
 
-int behind_await_copies(struct dump_session *session)
+int writeback_await_copies(struct dump_session *session)
 {
 	int ret = background_await_copies(session);
 
@@ -164,7 +164,7 @@ int behind_await_copies(struct dump_session *session)
 	return ret;
 }
 
-bool behind_begin(struct dump_session *session)
+bool writeback_begin(struct dump_session *session)
 {
 	if (!session->background)
 		return false;
@@ -174,11 +174,11 @@ bool behind_begin(struct dump_session *session)
 	return true;
 }
 
-int behind_finish(struct dump_session *session)
+int writeback_finish(struct dump_session *session)
 {
 	int ret;
 
-	keep_close_gpus(session->keep);
+	pool_close_gpus(session->pool);
 	ret = background_finish(session);
 	if (!ret)
 		content_totals_log(&session->totals, true, session->options->content.checksum);
