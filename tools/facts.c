@@ -141,23 +141,13 @@ struct gem_sum facts_sum_gem_handles(const CriuKfd *kfd, uint32_t gpu_id)
 	return sum;
 }
 
-/* -EINVAL: the layout is unknown. */
-static int count_svm_ranges(const struct kfd_priv *priv, size_t *ret_count)
-{
-	/* Without a kind, a BO is no memory of the process: the SVM ranges are left. */
-	_cleanup_free_ struct kfd_bo_bucket *bos = calloc((size_t)priv->num_bos + 1, sizeof(*bos));
-	_cleanup_free_ struct proc_range *ranges = NULL;
-
-	return bos ? kfd_priv_list_memory(priv, bos, &ranges, ret_count) : -ENOMEM;
-}
-
 void facts_read_objects(const CriuKfd *kfd, struct objects *ret_objects)
 {
 	const struct kfd_priv priv = image_priv_of(kfd);
 	struct objects objects = { 0 };
 
-	objects.known = !kfd_priv_list_queues(&priv, &objects.queues, &objects.num_queues) &&
-			!count_svm_ranges(&priv, &objects.num_svm_ranges);
+	objects.known = !kfd_priv_list_queues(&priv, &objects.queues, &objects.num_queues);
+	objects.num_svm_ranges = priv.layout.num_svm_ranges;
 	if (objects.known)
 		objects.num_events = priv.num_objects - objects.num_queues - objects.num_svm_ranges;
 	*ret_objects = objects;

@@ -166,6 +166,7 @@ static int check_saved_process(const struct fit *fit, const struct tool_kfd *kfd
 	struct restored_task task = {
 		.vpid = (pid_t)kfd->message->pid,
 		.kfd = kfd->message,
+		.layout = image_priv_of(kfd->message).layout,
 		.kfd_id = kfd->id,
 		.saved = *saved,
 		.local = *fit->local,

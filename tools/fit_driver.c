@@ -25,10 +25,10 @@
 int fit_driver_check(const struct tool_kfd *kfd, uint32_t kfd_minor)
 {
 	const struct kfd_priv priv = image_priv_of(kfd->message);
-	uint64_t size;
+	const uint64_t size = priv.layout.bo_size;
 	bool wide;
 
-	if (!priv.num_bos || kfd_priv_find_bo_size(&priv, &size) < 0)
+	if (!priv.num_bos || !priv.layout.is_known)
 		return 0;
 	wide = size >= SIZE_WITH_64;
 	if (!(wide && kfd_minor <= LAST_WITH_16) && !(!wide && kfd_minor >= FIRST_WITH_64))

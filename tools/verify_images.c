@@ -201,10 +201,8 @@ static void warn_of_layouts(const struct tool_images *images)
 {
 	for (size_t i = 0; i < images->num_kfds; i++) {
 		const struct tool_kfd *kfd = &images->kfds[i];
-		const struct kfd_priv priv = image_priv_of(kfd->message);
-		uint64_t bo_size;
 
-		if (kfd->message->num_of_gpus && kfd_priv_find_bo_size(&priv, &bo_size) < 0)
+		if (kfd->message->num_of_gpus && !image_priv_of(kfd->message).layout.is_known)
 			log_warn(
 				"kfd %d: its private data have a layout that this plugin does not know, so they are not checked, and a restore refuses them without AMDGPU_FORCE",
 				kfd->id);

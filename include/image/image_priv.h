@@ -6,8 +6,10 @@
 #include "criu-amdgpu.pb-c.h"
 #include "kernel/kfd_priv.h"
 
-/* The data, in the memory of @kfd. */
+/* The data, in the memory of @kfd, with its layout. */
 struct kfd_priv image_priv_of(const CriuKfd *kfd);
+/* The same if the @layout is known. */
+struct kfd_priv image_priv_in(const CriuKfd *kfd, const struct kfd_layout *layout);
 
 /* Refuses records by which RESTORE would crash some drivers, and handles that would cost a restore
  * minutes, and data that can be read in two ways. Data of an unknown layout passes. @kfd is the

@@ -6,8 +6,9 @@
  * if more GPUs are visible. Everything else is opaque and stays unchanged.
  *
  * Drivers differ in the size of a BO record. The functions derive it: the objects must fill the
- * data to the last byte. They return -EINVAL if the layout of no known driver fits; such data is
- * refused by RESTORE. They return -ENOTUNIQ if the data can be read in two layouts. */
+ * data to the last byte. They return -EINVAL if the layout of no known driver fits, or the version
+ * is unknown; RESTORE refuses such data. They return -ENOTUNIQ if the data can be read in two
+ * layouts. */
 #ifndef AMDGPU_PLUGIN_KERNEL_KFD_PRIV_H
 #define AMDGPU_PLUGIN_KERNEL_KFD_PRIV_H
 
@@ -18,20 +19,46 @@
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 
-/* The data, and the counts that CHECKPOINT returned with it. */
+struct kfd_priv_event {
+	/* The id that the process knows. */
+	uint32_t id;
+	uint32_t type;
+};
+
+/* What the records say. It stays true if records of BOs are cut out, and if queues are repaired. */
+struct kfd_layout {
+	/* All else is zero if the layout is not known. */
+	bool is_known;
+	/* The data can be read in two layouts. */
+	bool is_ambiguous;
+	/* Bytes of a BO record, the gpu_ids that it has room for, and whether it has legacy IPC. */
+	uint64_t bo_size;
+	uint32_t bo_gpus;
+	bool bo_has_ipc;
+	size_t num_queues, num_svm_ranges;
+	/* The handle of the BO with the page for signals of events, or 0 if the kernel has made
+	 * that page. */
+	uint64_t event_page;
+	/* The first event of a type that RESTORE does not make. Newer kernels (6.12.105) refuse the
+	 * whole process then, older ones drop the event. */
+	bool has_unsupported_event;
+	struct kfd_priv_event unsupported_event;
+};
+
+/* The data, the counts that CHECKPOINT returned with it, and its layout. */
 struct kfd_priv {
 	const uint8_t *bytes;
 	size_t size;
 	uint32_t num_devices;
 	uint32_t num_bos;
 	uint32_t num_objects;
+	struct kfd_layout layout;
 };
 
-/* The data of a process that CHECKPOINT has described, in the memory of @state. */
+/* Finds the layout of the data. */
+struct kfd_layout kfd_priv_parse(const struct kfd_priv *priv);
+/* The data of a process that CHECKPOINT has described, in the memory of @state, with its layout. */
 struct kfd_priv kfd_priv_of_state(const struct kfd_state *state);
-
-/* Whether the objects include SVM ranges. */
-int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm);
 
 /* Whether XNACK is on (struct kfd_criu_process_priv_data). */
 bool kfd_priv_has_xnack(const struct kfd_priv *priv);
@@ -73,20 +100,9 @@ struct kfd_priv_queue {
 	uint32_t ctl_stack_size;
 };
 
-/* Lists the queues in memory that the caller frees. -EINVAL also if the version is unknown. */
+/* Lists the queues in memory that the caller frees. */
 int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **ret_queues,
 			 size_t *ret_num_queues);
-
-struct kfd_priv_event {
-	/* The id that the process knows. */
-	uint32_t id;
-	uint32_t type;
-};
-
-/* The first event of a type that RESTORE does not make. Newer kernels (6.12.105) refuse the whole
- * process then, older ones drop the event. -ENOENT: RESTORE makes all of them, or the layout is not
- * known. */
-int kfd_priv_find_unsupported_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event);
 
 /* Lists the memory of the process that GPUs use, in memory that the caller frees: userptr BOs, of
  * which @bos tells kind and size, and SVM ranges. */
@@ -117,12 +133,6 @@ struct kfd_priv_parts {
 int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *parts,
 		   uint8_t **ret_data, size_t *ret_size);
 
-/* The size of a BO record, and the handle of the BO with the page for signals of events, or 0 if
- * the kernel has made that page. */
-int kfd_priv_find_layout(const struct kfd_priv *priv, uint64_t *ret_bo_size,
-			 uint64_t *ret_event_page);
-int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size);
-
 /* No driver knows more GPUs (MAX_GPU_INSTANCE in kfd_priv.h). */
 #define KFD_PRIV_GPUS_MAX 64
 
@@ -149,9 +159,9 @@ struct kfd_priv_bo_record {
 	struct kfd_priv_ipc ipc;
 };
 
-/* Reads the record of BO @index. @bo_size is the size of a record. -EINVAL: the data has no such
- * record, or no known driver writes records of this size. */
-int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
+/* Reads the record of BO @index. -EINVAL: the data has no such record, or its layout is not known.
+ */
+int kfd_priv_read_bo(const struct kfd_priv *priv, uint32_t index,
 		     struct kfd_priv_bo_record *ret_record);
 
 static inline bool kfd_priv_has_share_handle(const struct kfd_priv_ipc *ipc)

@@ -16,7 +16,7 @@
 #include "content/kfd_jobs.h"
 #include "criu/guard.h"
 #include "criu/options.h"
-#include "kernel/kfd.h"
+#include "kernel/kfd_priv.h"
 #include "kernel/memory_errors.h"
 
 #define DUMP_NO_ID (-1)
@@ -102,6 +102,8 @@ struct dumped_process {
 	pid_t reopen_vpid;
 	/* The counts of PROCESS_INFO, and from CHECKPOINT on the arrays and the dma-bufs. */
 	struct kfd_state state;
+	/* The private data of @state, from CHECKPOINT on. */
+	struct kfd_priv priv;
 	/* Of the processes of the session, the first one whose dma-bufs were open when this one
 	 * got its own. */
 	size_t first_open;

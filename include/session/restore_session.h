@@ -14,6 +14,7 @@
 #include "criu/options.h"
 #include "image/image_set.h"
 #include "kernel/gpu_use.h"
+#include "kernel/kfd_priv.h"
 #include "map/map.h"
 
 struct gem_handles;
@@ -39,6 +40,8 @@ struct restored_task {
 	 * without KFD state. */
 	CriuKfd *kfd;
 	int kfd_id;
+	/* The layout of its private data, once it is valid. */
+	struct kfd_layout layout;
 	struct topology saved;
 	struct topology local;
 	struct gpu_map map;

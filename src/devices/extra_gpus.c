@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "criu/log.h"
+#include "image/image_priv.h"
 #include "kernel/kfd_xnack.h"
 #include "kernel/render_node.h"
 
@@ -44,19 +45,20 @@ static bool forbids_xnack(const struct gpu_map *map)
 
 /* Why RESTORE fails if the process has more GPUs than those of its image, or NULL if it does not.
  */
-static const char *why_must_hide(const struct restored_task *task, const struct kfd_priv *priv)
+static const char *why_must_hide(const struct restored_task *task)
 {
-	bool has_svm;
+	const struct kfd_priv priv = image_priv_in(task->kfd, &task->layout);
 
 	if (has_unreachable(&task->local))
 		return "it cannot open the render node of each";
 	if (!task->map.num_extra)
 		return NULL;
-	if (kfd_priv_has_xnack(priv) && forbids_xnack(&task->map))
+	if (kfd_priv_has_xnack(&priv) && forbids_xnack(&task->map))
 		return "the process has XNACK on, which a GPU of gfx10 or newer forbids, and one of gfx9 with amdgpu.noretry=1";
-	if (kfd_priv_has_svm(priv, &has_svm) < 0)
+	if (!task->layout.is_known)
 		return "the image has private data of an unknown layout";
-	return has_svm ? "the image has SVM ranges for its own GPUs only" : NULL;
+	return task->layout.num_svm_ranges ? "the image has SVM ranges for its own GPUs only"
+					   : NULL;
 }
 
 static bool is_mapped(const struct gpu_map *map, const struct topology_node *gpu)
@@ -113,11 +115,11 @@ static int cannot_hide(struct restored_task *task, int ret, const char *cause)
 	return 0;
 }
 
-int extra_gpus_check(struct restored_task *task, const struct kfd_priv *priv)
+int extra_gpus_check(struct restored_task *task)
 {
 	int ret;
 
-	task->must_hide = why_must_hide(task, priv);
+	task->must_hide = why_must_hide(task);
 	if (!task->must_hide && !task->map.num_extra)
 		return 0;
 	ret = collect_hidden(task);

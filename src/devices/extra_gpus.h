@@ -8,7 +8,6 @@
 
 #include "devices/hide.h"
 #include "kernel/kfd.h"
-#include "kernel/kfd_priv.h"
 #include "map/map.h"
 #include "session/restore_session.h"
 
@@ -17,7 +16,7 @@
  * (task->must_hide says why) if XNACK, SVM ranges, private data of an unknown layout, or a GPU
  * without a render node make RESTORE fail. -EINVAL: it must, but the task has opened /dev/kfd
  * already. Logs on error. */
-int extra_gpus_check(struct restored_task *task, const struct kfd_priv *priv);
+int extra_gpus_check(struct restored_task *task);
 /* Whether KFD does not give this GPU of task->local to the process. */
 bool extra_gpus_is_hidden(const struct restored_task *task, const struct topology_node *gpu);
 /* Hides these GPUs until hide_end(), for the first open of /dev/kfd, and empties task->map.extra.

@@ -41,10 +41,8 @@ static bool is_busy(const struct dumped_process *process, const struct kfd_queue
 static bool find_busy(const struct dumped_process *process, const struct kfd_priv_queue *queues,
 		      size_t count, struct busy_queue *ret_busy)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
-
 	for (size_t i = 0; i < count; i++) {
-		const struct kfd_queue queue = preflight_queue(process, &priv, &queues[i]);
+		const struct kfd_queue queue = preflight_queue(process, &process->priv, &queues[i]);
 
 		if (!is_busy(process, &queue))
 			continue;
@@ -59,10 +57,9 @@ static bool find_busy(const struct dumped_process *process, const struct kfd_pri
  * The rules report what cannot be read. */
 static int read_queues(const struct dumped_process *process, struct busy_queue *ret_busy)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t count = 0;
-	int ret = kfd_priv_list_queues(&priv, &queues, &count);
+	int ret = kfd_priv_list_queues(&process->priv, &queues, &count);
 
 	if (ret == -ENOMEM)
 		return log_error(ret, "%s: cannot look at its queues", process->name);
@@ -84,6 +81,7 @@ static int look_at(const struct dumped_process *process, struct busy_queue *ret_
 	if (ret < 0)
 		return pause_report_refusal(process, KFD_CHECKPOINT, ret, "look at its queues");
 	looked.state = state;
+	looked.priv = kfd_priv_of_state(&state);
 	return read_queues(&looked, ret_busy);
 }
 

@@ -330,7 +330,7 @@ static bool needs_mark(const CriuKfd *kfd)
 
 static struct kfd_priv priv_of(const struct dumped_process *process, const CriuKfd *kfd)
 {
-	struct kfd_priv priv = kfd_priv_of_state(&process->state);
+	struct kfd_priv priv = process->priv;
 
 	priv.bytes = kfd->priv_data.data;
 	priv.size = kfd->priv_data.len;

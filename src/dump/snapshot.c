@@ -377,6 +377,7 @@ void snapshot_drop_process(struct dumped_process *process)
 {
 	kfd_jobs_done(&process->jobs);
 	kfd_state_done(&process->state);
+	process->priv = (struct kfd_priv){ 0 };
 	bo_index_free(process->bo_index);
 	process->bo_index = NULL;
 	if (process->gem_files)

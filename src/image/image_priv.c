@@ -41,14 +41,14 @@ static bool is_impossible(const CriuKfd *kfd, const KfdBoEntry *bo, uint32_t num
 }
 
 /* @handles: in ascending order. */
-static int list_handles(int id, const CriuKfd *kfd, const struct kfd_priv *priv, uint64_t bo_size,
+static int list_handles(int id, const CriuKfd *kfd, const struct kfd_priv *priv,
 			struct handle *handles)
 {
 	for (uint32_t i = 0; i < priv->num_bos; i++) {
 		const KfdBoEntry *bo = kfd->bo_entries[i];
 		struct kfd_priv_bo_record record = { 0 };
 
-		(void)kfd_priv_read_bo(priv, bo_size, i, &record);
+		(void)kfd_priv_read_bo(priv, i, &record);
 		if (is_impossible(kfd, bo, record.handle))
 			return log_error(-EINVAL, "kfd %d: BO %u has the impossible handle 0x%x",
 					 id, i, record.handle);
@@ -82,7 +82,7 @@ static int check_event_page(int id, const struct handle *handles, size_t count, 
 	return 0;
 }
 
-struct kfd_priv image_priv_of(const CriuKfd *kfd)
+struct kfd_priv image_priv_in(const CriuKfd *kfd, const struct kfd_layout *layout)
 {
 	return (struct kfd_priv){
 		.bytes = kfd->priv_data.data,
@@ -90,25 +90,34 @@ struct kfd_priv image_priv_of(const CriuKfd *kfd)
 		.num_devices = kfd->num_of_gpus,
 		.num_bos = (uint32_t)kfd->n_bo_entries,
 		.num_objects = kfd->num_of_objects,
+		.layout = *layout,
 	};
+}
+
+struct kfd_priv image_priv_of(const CriuKfd *kfd)
+{
+	struct kfd_priv priv = image_priv_in(kfd, &(struct kfd_layout){ 0 });
+
+	priv.layout = kfd_priv_parse(&priv);
+	return priv;
 }
 
 int image_priv_validate(int id, const CriuKfd *kfd)
 {
 	const struct kfd_priv priv = image_priv_of(kfd);
 	_cleanup_free_ struct handle *handles = calloc((size_t)priv.num_bos + 1, sizeof(*handles));
-	uint64_t bo_size, page;
-	int ret = kfd_priv_find_layout(&priv, &bo_size, &page);
+	const uint64_t page = priv.layout.event_page;
+	int ret;
 
 	if (!handles)
 		return log_error(-ENOMEM, "kfd %d: cannot verify", id);
-	if (ret == -ENOTUNIQ)
+	if (priv.layout.is_ambiguous)
 		return log_error(
 			-EINVAL,
 			"kfd %d: its private data can be read in two ways; use another image", id);
 	/* queue_check_task() refuses a layout that is not known. */
-	if (ret < 0)
+	if (!priv.layout.is_known)
 		return 0;
-	ret = list_handles(id, kfd, &priv, bo_size, handles);
+	ret = list_handles(id, kfd, &priv, handles);
 	return !ret && page ? check_event_page(id, handles, priv.num_bos, page) : ret;
 }

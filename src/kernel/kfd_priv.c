@@ -64,17 +64,11 @@ enum object_type {
 struct walk {
 	const struct kfd_priv *priv;
 	uint64_t at;
+	struct kfd_layout layout;
 	/* Takes the queues that the walk finds; may be NULL. */
 	struct kfd_priv_queue *queues;
-	size_t num_queues;
 	/* Takes the SVM ranges that the walk finds; may be NULL. */
 	struct proc_range *ranges;
-	size_t num_ranges;
-	/* The first event that RESTORE may refuse. */
-	bool has_unsupported_event;
-	struct kfd_priv_event unsupported_event;
-	/* The first handle of an event that is not 0. */
-	uint64_t event_page;
 };
 
 static uint64_t bytes_left(const struct walk *walk)
@@ -122,7 +116,7 @@ static bool read_queue(struct walk *walk)
 	size = (uint64_t)QUEUE_SIZE + number_at(walk, QUEUE_CTL_SIZE) +
 	       number_at(walk, QUEUE_MQD_SIZE);
 	if (walk->queues)
-		walk->queues[walk->num_queues] = (struct kfd_priv_queue){
+		walk->queues[walk->layout.num_queues] = (struct kfd_priv_queue){
 			.buffers = {
 				[KFD_PRIV_QUEUE_RING] = address_at(walk, QUEUE_RING),
 				[KFD_PRIV_QUEUE_RPTR] = address_at(walk, QUEUE_RPTR),
@@ -139,7 +133,7 @@ static bool read_queue(struct walk *walk)
 			.mqd_size = number_at(walk, QUEUE_MQD_SIZE),
 			.ctl_stack_size = number_at(walk, QUEUE_CTL_SIZE),
 		};
-	walk->num_queues++;
+	walk->layout.num_queues++;
 	return skip(walk, size);
 }
 
@@ -154,13 +148,14 @@ static bool read_event(struct walk *walk)
 {
 	if (bytes_left(walk) < EVENT_SIZE)
 		return false;
-	if (!walk->has_unsupported_event && !is_restored_event(number_at(walk, EVENT_TYPE))) {
-		walk->has_unsupported_event = true;
-		walk->unsupported_event.id = number_at(walk, EVENT_ID);
-		walk->unsupported_event.type = number_at(walk, EVENT_TYPE);
+	if (!walk->layout.has_unsupported_event &&
+	    !is_restored_event(number_at(walk, EVENT_TYPE))) {
+		walk->layout.has_unsupported_event = true;
+		walk->layout.unsupported_event.id = number_at(walk, EVENT_ID);
+		walk->layout.unsupported_event.type = number_at(walk, EVENT_TYPE);
 	}
-	if (!walk->event_page)
-		walk->event_page = address_at(walk, EVENT_PAGE);
+	if (!walk->layout.event_page)
+		walk->layout.event_page = address_at(walk, EVENT_PAGE);
 	return skip(walk, EVENT_SIZE);
 }
 
@@ -170,12 +165,12 @@ static bool read_svm_range(struct walk *walk)
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	if (walk->ranges && bytes_left(walk) >= SVM_SIZE) {
-		struct proc_range *range = &walk->ranges[walk->num_ranges];
+		struct proc_range *range = &walk->ranges[walk->layout.num_svm_ranges];
 
 		range->start = address_at(walk, SVM_START) * page;
 		range->end = range->start + address_at(walk, SVM_PAGES) * page;
 	}
-	walk->num_ranges++;
+	walk->layout.num_svm_ranges++;
 	return skip(walk, SVM_SIZE + (uint64_t)ATTRIBUTE_SIZE *
 					     (SVM_ATTRIBUTES + (uint64_t)walk->priv->num_devices));
 }
@@ -199,6 +194,12 @@ static bool read_object(struct walk *walk)
 static uint64_t devices_end(const struct kfd_priv *priv)
 {
 	return PROCESS_SIZE + (uint64_t)DEVICE_SIZE * priv->num_devices;
+}
+
+/* Of a known layout. */
+static uint64_t bo_at(const struct kfd_priv *priv, uint32_t index)
+{
+	return devices_end(priv) + priv->layout.bo_size * index;
 }
 
 /* Whether the objects fill the data to the last byte if a BO record has @bo_size bytes. */
@@ -225,32 +226,42 @@ static bool has_known_version(const struct kfd_priv *priv)
 	return (version & ~MARK) == VERSION;
 }
 
-/* @ret_walk: what the records say. Without BOs, all layouts are the same. */
-static int find_layout(const struct kfd_priv *priv, const struct bo_layout **ret_layout,
-		       struct walk *ret_walk)
+/* Without BOs, all layouts are the same. */
+struct kfd_layout kfd_priv_parse(const struct kfd_priv *priv)
 {
 	const size_t count = priv->num_bos ? ARRAY_SIZE(bo_layouts) : 1;
+	struct kfd_layout found = { 0 };
 
-	*ret_layout = NULL;
-	if (!has_known_version(priv))
-		return -EINVAL;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; has_known_version(priv) && i < count; i++) {
 		struct walk walk = { .priv = priv };
 
 		if (!fits(&walk, bo_layouts[i].size))
 			continue;
-		if (*ret_layout)
-			return -ENOTUNIQ;
-		*ret_layout = &bo_layouts[i];
-		*ret_walk = walk;
+		if (found.is_known)
+			return (struct kfd_layout){ .is_ambiguous = true };
+		found = walk.layout;
+		found.is_known = true;
+		found.bo_size = bo_layouts[i].size;
+		found.bo_gpus = bo_layouts[i].num_gpus;
+		found.bo_has_ipc = bo_layouts[i].has_ipc;
 	}
-	return *ret_layout ? 0 : -EINVAL;
+	return found;
+}
+
+static int check_layout(const struct kfd_priv *priv)
+{
+	if (priv->layout.is_known)
+		return 0;
+	return priv->layout.is_ambiguous ? -ENOTUNIQ : -EINVAL;
 }
 
 struct kfd_priv kfd_priv_of_state(const struct kfd_state *state)
 {
-	return (struct kfd_priv){ state->priv_data, state->priv_data_size, state->num_devices,
-				  state->num_bos, state->num_objects };
+	struct kfd_priv priv = { state->priv_data, state->priv_data_size, state->num_devices,
+				 state->num_bos,   state->num_objects,    { 0 } };
+
+	priv.layout = kfd_priv_parse(&priv);
+	return priv;
 }
 
 bool kfd_priv_has_xnack(const struct kfd_priv *priv)
@@ -262,75 +273,29 @@ bool kfd_priv_has_xnack(const struct kfd_priv *priv)
 	return process[1] == 1;
 }
 
-int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm)
-{
-	const struct bo_layout *layout;
-	struct walk walk;
-	int ret = find_layout(priv, &layout, &walk);
-
-	if (!ret)
-		*ret_has_svm = walk.num_ranges;
-	return ret;
-}
-
 int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **ret_queues,
 			 size_t *ret_num_queues)
 {
-	const struct bo_layout *layout;
-	struct walk walk, again = { .priv = priv };
-	int ret = find_layout(priv, &layout, &walk);
+	struct walk walk = { .priv = priv };
+	int ret = check_layout(priv);
 
 	if (ret < 0)
 		return ret;
-	again.queues = calloc(walk.num_queues + 1, sizeof(*again.queues));
-	if (!again.queues)
+	walk.queues = calloc(priv->layout.num_queues + 1, sizeof(*walk.queues));
+	if (!walk.queues)
 		return -ENOMEM;
-	(void)fits(&again, layout->size);
-	*ret_queues = again.queues;
-	*ret_num_queues = again.num_queues;
+	(void)fits(&walk, priv->layout.bo_size);
+	*ret_queues = walk.queues;
+	*ret_num_queues = walk.layout.num_queues;
 	return 0;
-}
-
-int kfd_priv_find_unsupported_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event)
-{
-	const struct bo_layout *layout;
-	struct walk walk;
-
-	if (find_layout(priv, &layout, &walk) < 0 || !walk.has_unsupported_event)
-		return -ENOENT;
-	*ret_event = walk.unsupported_event;
-	return 0;
-}
-
-int kfd_priv_find_layout(const struct kfd_priv *priv, uint64_t *ret_bo_size,
-			 uint64_t *ret_event_page)
-{
-	const struct bo_layout *layout;
-	struct walk walk;
-	int ret = find_layout(priv, &layout, &walk);
-
-	if (ret < 0)
-		return ret;
-	*ret_bo_size = layout->size;
-	*ret_event_page = walk.event_page;
-	return 0;
-}
-
-int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size)
-{
-	uint64_t event_page;
-
-	return kfd_priv_find_layout(priv, ret_size, &event_page);
 }
 
 /* A userptr BO has whole pages, and its address may be inside of the first. */
-static struct proc_range range_of_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
-				     uint64_t size)
+static struct proc_range range_of_bo(const struct kfd_priv *priv, uint32_t index, uint64_t size)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), address;
 
-	memcpy(&address, priv->bytes + devices_end(priv) + bo_size * index + BO_USER_ADDR,
-	       sizeof(address));
+	memcpy(&address, priv->bytes + bo_at(priv, index) + BO_USER_ADDR, sizeof(address));
 	address -= address % page;
 	return (struct proc_range){ address, address + size };
 }
@@ -339,29 +304,29 @@ int kfd_priv_list_memory(const struct kfd_priv *priv, const struct kfd_bo_bucket
 			 struct proc_range **ret_ranges, size_t *ret_num_ranges)
 {
 	struct walk walk = { .priv = priv };
-	uint64_t bo_size;
-	int ret = kfd_priv_find_bo_size(priv, &bo_size);
+	int ret = check_layout(priv);
+	size_t count;
 
 	if (ret < 0)
 		return ret;
-	walk.ranges = calloc((size_t)priv->num_bos + priv->num_objects + 1, sizeof(*walk.ranges));
+	count = priv->layout.num_svm_ranges;
+	walk.ranges = calloc(count + priv->num_bos + 1, sizeof(*walk.ranges));
 	if (!walk.ranges)
 		return -ENOMEM;
-	(void)fits(&walk, bo_size);
+	(void)fits(&walk, priv->layout.bo_size);
 	for (uint32_t i = 0; i < priv->num_bos; i++) {
 		if (bos[i].alloc_flags & KFD_BO_USERPTR)
-			walk.ranges[walk.num_ranges++] = range_of_bo(priv, bo_size, i, bos[i].size);
+			walk.ranges[count++] = range_of_bo(priv, i, bos[i].size);
 	}
 	*ret_ranges = walk.ranges;
-	*ret_num_ranges = walk.num_ranges;
+	*ret_num_ranges = count;
 	return 0;
 }
 
-static void write_bo(const struct kfd_priv *priv, uint64_t bo_size, const struct kfd_priv_bo *bo,
-		     uint8_t *record)
+static void write_bo(const struct kfd_priv *priv, const struct kfd_priv_bo *bo, uint8_t *record)
 {
 	if (bo->index != KFD_PRIV_NO_BO)
-		memcpy(record, priv->bytes + devices_end(priv) + bo_size * bo->index, bo_size);
+		memcpy(record, priv->bytes + bo_at(priv, bo->index), priv->layout.bo_size);
 	memcpy(record + BO_USER_ADDR, &bo->user_addr, sizeof(bo->user_addr));
 }
 
@@ -375,10 +340,11 @@ static void write_queue(const struct kfd_priv *priv, const struct kfd_priv_queue
 int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *parts,
 		   uint8_t **ret_data, size_t *ret_size)
 {
+	const uint64_t bo_size = priv->layout.bo_size;
 	const uint32_t version = VERSION;
-	uint64_t bo_size, bos, size;
+	uint64_t bos, size;
 	uint8_t *data;
-	int ret = kfd_priv_find_bo_size(priv, &bo_size);
+	int ret = check_layout(priv);
 
 	if (ret < 0)
 		return ret;
@@ -389,7 +355,7 @@ int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *par
 		return -ENOMEM;
 	memcpy(data, &version, sizeof(version));
 	for (uint32_t i = 0; i < parts->num_bos; i++)
-		write_bo(priv, bo_size, &parts->bos[i], data + bos + bo_size * i);
+		write_bo(priv, &parts->bos[i], data + bos + bo_size * i);
 	if (parts->queue) {
 		write_queue(priv, parts->queue, data + size);
 		size += parts->queue->size;
@@ -399,34 +365,24 @@ int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *par
 	return 0;
 }
 
-static const struct bo_layout *layout_of_size(uint64_t bo_size)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(bo_layouts); i++) {
-		if (bo_layouts[i].size == bo_size)
-			return &bo_layouts[i];
-	}
-	return NULL;
-}
-
-int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
+int kfd_priv_read_bo(const struct kfd_priv *priv, uint32_t index,
 		     struct kfd_priv_bo_record *ret_record)
 {
-	const struct walk walk = { .priv = priv, .at = devices_end(priv) + bo_size * index };
-	const struct bo_layout *layout = layout_of_size(bo_size);
+	const struct kfd_layout *layout = &priv->layout;
+	const struct walk walk = { .priv = priv, .at = bo_at(priv, index) };
 	struct kfd_priv_bo_record record = { 0 };
 
-	if (!layout || index >= priv->num_bos || walk.at > priv->size ||
-	    bo_size > bytes_left(&walk))
+	if (!layout->is_known || index >= priv->num_bos || bo_at(priv, index + 1) > priv->size)
 		return -EINVAL;
 	record.handle = number_at(&walk, BO_HANDLE);
 	memcpy(record.gpu_ids, priv->bytes + walk.at + BO_GPU_IDS,
-	       sizeof(uint32_t) * layout->num_gpus);
-	while (record.num_gpus < layout->num_gpus && record.gpu_ids[record.num_gpus])
+	       sizeof(uint32_t) * layout->bo_gpus);
+	while (record.num_gpus < layout->bo_gpus && record.gpu_ids[record.num_gpus])
 		record.num_gpus++;
-	record.ipc.is_known = layout->has_ipc;
-	if (layout->has_ipc) {
-		record.ipc.is_imported = number_at(&walk, bo_size - BO_IMPORTED);
-		memcpy(record.ipc.handle, priv->bytes + walk.at + bo_size - BO_SHARE,
+	record.ipc.is_known = layout->bo_has_ipc;
+	if (layout->bo_has_ipc) {
+		record.ipc.is_imported = number_at(&walk, layout->bo_size - BO_IMPORTED);
+		memcpy(record.ipc.handle, priv->bytes + walk.at + layout->bo_size - BO_SHARE,
 		       sizeof(record.ipc.handle));
 	}
 	*ret_record = record;
@@ -436,17 +392,16 @@ int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t ind
 void kfd_priv_write_share_handle(const struct kfd_priv *priv, uint32_t index,
 				 const uint32_t *handle, uint8_t *bytes)
 {
-	uint64_t size;
-
-	if (!kfd_priv_find_bo_size(priv, &size))
-		memcpy(bytes + devices_end(priv) + size * index + size - BO_SHARE, handle,
+	if (priv->layout.is_known)
+		memcpy(bytes + bo_at(priv, index + 1) - BO_SHARE, handle,
 		       KFD_SHARE_WORDS * sizeof(*handle));
 }
 
 int kfd_priv_cut_bos(const struct kfd_priv *priv, const bool *cut, uint8_t *bytes, size_t *ret_size)
 {
-	uint64_t bo_size, from, to;
-	int ret = kfd_priv_find_bo_size(priv, &bo_size);
+	const uint64_t bo_size = priv->layout.bo_size;
+	uint64_t from, to;
+	int ret = check_layout(priv);
 
 	if (ret < 0)
 		return ret;

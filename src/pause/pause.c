@@ -308,6 +308,8 @@ int pause_checkpoint(struct dumped_process *process)
 			return ret;
 		ret = read_state(process, &process->state);
 	}
+	if (!ret)
+		process->priv = kfd_priv_of_state(&process->state);
 	if (!ret || ret == -EMFILE || ret == -ENFILE)
 		return ret;
 	return pause_report_refusal(process, KFD_CHECKPOINT, ret, "checkpoint");

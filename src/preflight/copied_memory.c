@@ -27,7 +27,6 @@ void copied_memory_warn(const struct dumped_process *process)
 
 int copied_memory_check(const struct dumped_process *process)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	_cleanup_free_ struct proc_range *ranges = NULL;
 	struct proc_range found;
 	size_t count = 0;
@@ -35,7 +34,7 @@ int copied_memory_check(const struct dumped_process *process)
 
 	if (!process->session->stopped_late)
 		return 0;
-	ret = kfd_priv_list_memory(&priv, process->state.bos, &ranges, &count);
+	ret = kfd_priv_list_memory(&process->priv, process->state.bos, &ranges, &count);
 	/* DUMP_UNKNOWN_LAYOUT, by force. */
 	if (ret == -EINVAL || ret == -ENOTUNIQ)
 		return 0;

@@ -26,8 +26,6 @@ struct saving {
 	const struct dumped_process *process;
 	const struct gem_file *file;
 	uint32_t gpu_id;
-	/* Of a BO in the driver's private data, or 0 if their layout is not known. */
-	uint64_t record_size;
 };
 
 void gem_list_files_done(struct gem_files *files)
@@ -206,10 +204,9 @@ static const struct bo_index_entry *find_bo(const struct dumped_process *process
 /* Whether KFD maps BO @index on the file's GPU. Without a record that can be read: yes. */
 static bool is_mapped_by_kfd(const struct saving *saving, uint32_t index)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(&saving->process->state);
 	struct kfd_priv_bo_record record;
 
-	if (kfd_priv_read_bo(&priv, saving->record_size, index, &record) < 0)
+	if (kfd_priv_read_bo(&saving->process->priv, index, &record) < 0)
 		return true;
 	for (uint32_t i = 0; i < record.num_gpus; i++) {
 		if (record.gpu_ids[i] == saving->gpu_id)
@@ -351,11 +348,9 @@ static const struct gem_file *find_compute_file(const struct gem_files *files,
 
 static int save_files(struct dumped_process *process, struct gem_saved_list *list)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	struct saving saving = { .process = process };
 	int ret = 0;
 
-	(void)kfd_priv_find_bo_size(&priv, &saving.record_size);
 	for (size_t i = 0; !ret && i < process->num_gpus; i++) {
 		struct dumped_gpu *gpu = &process->gpus[i];
 		const struct gem_file *file = find_compute_file(process->gem_files, gpu);

@@ -398,13 +398,12 @@ static int check_queue_rule(const struct dumped_process *process,
 			    const struct kfd_priv_queue *queues, size_t num_queues,
 			    const struct rule *rule)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	const struct kfd_priv_queue *first = NULL;
 	size_t broken = 0;
 	char more[40], name[128];
 
 	for (size_t i = 0; i < num_queues; i++) {
-		const struct kfd_queue queue = preflight_queue(process, &priv, &queues[i]);
+		const struct kfd_queue queue = preflight_queue(process, &process->priv, &queues[i]);
 
 		if (rule->queue_breaks(&queue) && !broken++)
 			first = &queues[i];
@@ -453,8 +452,9 @@ void preflight_warn_of_gpu(const struct dump_session *session, const struct topo
 	}
 }
 
-static int refuse_layout(const struct dumped_process *process, const struct kfd_priv *priv)
+static int refuse_layout(const struct dumped_process *process)
 {
+	const struct kfd_priv *priv = &process->priv;
 	uint32_t version = 0;
 
 	memcpy(&version, priv->bytes, priv->size < sizeof(version) ? priv->size : sizeof(version));
@@ -467,14 +467,13 @@ static int refuse_layout(const struct dumped_process *process, const struct kfd_
 
 static int check_events(const struct dumped_process *process)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
-	struct kfd_priv_event event;
+	const struct kfd_layout *layout = &process->priv.layout;
 
-	if (kfd_priv_find_unsupported_event(&priv, &event) < 0)
+	if (!layout->has_unsupported_event)
 		return 0;
 	return preflight_refuse(process->session, DUMP_EVENT_TYPE,
-				"%s: event %u of type %u: the process", process->name, event.id,
-				event.type);
+				"%s: event %u of type %u: the process", process->name,
+				layout->unsupported_event.id, layout->unsupported_event.type);
 }
 
 /* If the plugin cannot ask (no memory, a GPU that CRIU cannot open), it does not refuse: most
@@ -482,12 +481,11 @@ static int check_events(const struct dumped_process *process)
 static int check_rebuild(const struct dumped_process *process, const struct kfd_priv_queue *queues,
 			 size_t num_queues)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	bool has_warned = false;
 
 	for (size_t i = 0; i < num_queues; i++) {
 		const struct kfd_priv_queue *saved = &queues[i];
-		const struct kfd_queue queue = preflight_queue(process, &priv, saved);
+		const struct kfd_queue queue = preflight_queue(process, &process->priv, saved);
 		int ret;
 
 		if (!queue_probe_can_ask(&queue))
@@ -511,13 +509,12 @@ static int check_rebuild(const struct dumped_process *process, const struct kfd_
 
 static int check_queues(const struct dumped_process *process)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues;
-	int ret = kfd_priv_list_queues(&priv, &queues, &num_queues);
+	int ret = kfd_priv_list_queues(&process->priv, &queues, &num_queues);
 
 	if (ret == -EINVAL || ret == -ENOTUNIQ)
-		return refuse_layout(process, &priv);
+		return refuse_layout(process);
 	if (ret < 0)
 		return log_error(ret, "%s: cannot list its queues", process->name);
 	ret = check_queue_gpus(process, queues, num_queues);

@@ -43,12 +43,11 @@ static struct gpu_use *use_of(const struct dumped_process *process, struct gpu_u
 
 static void note_queues(const struct dumped_process *process, struct gpu_use *uses)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t count = 0;
 
 	/* By force, the layout may be unknown. */
-	if (kfd_priv_list_queues(&priv, &queues, &count) < 0)
+	if (kfd_priv_list_queues(&process->priv, &queues, &count) < 0)
 		return;
 	for (size_t i = 0; i < count; i++)
 		use_of(process, uses, queues[i].gpu_id)->is_used = true;

@@ -130,7 +130,7 @@ static int repair(struct check *check, const struct kfd_queue *queue)
 	free(data->data);
 	data->data = bytes;
 	data->len = size;
-	check->priv = image_priv_of(check->task->kfd);
+	check->priv = image_priv_in(check->task->kfd, &check->task->layout);
 	return 0;
 }
 
@@ -182,7 +182,7 @@ static int refuse_layout(const struct check *check)
 int queue_check_task(struct restored_task *task, uint32_t kfd_minor, bool force)
 {
 	struct check check = { .task = task,
-			       .priv = image_priv_of(task->kfd),
+			       .priv = image_priv_in(task->kfd, &task->layout),
 			       .kfd_minor = kfd_minor,
 			       .force = force };
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;

@@ -150,7 +150,7 @@ static int register_task(struct restore_session *session)
 static int alloc_state(struct restore *restore)
 {
 	const struct restored_task *task = restore->task;
-	const struct kfd_priv priv = image_priv_of(task->kfd);
+	const struct kfd_priv priv = image_priv_in(task->kfd, &task->layout);
 	uint32_t num_extra = (uint32_t)task->map.num_extra;
 	struct kfd_state *state = &restore->state;
 	int ret;
@@ -356,7 +356,7 @@ static int prepare(struct restore *restore)
 static int complete(struct restore *restore)
 {
 	struct restore_session *session = restore->session;
-	const struct kfd_priv priv = image_priv_of(restore->task->kfd);
+	const struct kfd_priv priv = image_priv_in(restore->task->kfd, &restore->task->layout);
 	int ret = check_ids(restore);
 
 	if (!ret)

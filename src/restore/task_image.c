@@ -294,14 +294,14 @@ int task_image_map_gpus(struct restore_session *session, const char *name,
 
 static int map_task(struct restore_session *session, struct restored_task *task)
 {
-	const struct kfd_priv priv = image_priv_of(task->kfd);
 	char name[32];
 	int ret;
 
+	task->layout = image_priv_of(task->kfd).layout;
 	(void)snprintf(name, sizeof(name), "kfd %d", task->kfd_id);
 	ret = task_image_map_gpus(session, name, &task->saved, &task->local, &task->map);
 	if (!ret)
-		ret = extra_gpus_check(task, &priv);
+		ret = extra_gpus_check(task);
 	if (ret < 0)
 		map_done(&task->map);
 	return ret;
@@ -309,10 +309,9 @@ static int map_task(struct restore_session *session, struct restored_task *task)
 
 static int take_shared(struct restored_task *task)
 {
-	const struct kfd_priv priv = image_priv_of(task->kfd);
 	int ret = gem_handles_take(task);
 
-	return ret < 0 ? ret : imports_take(task, &priv);
+	return ret < 0 ? ret : imports_take(task);
 }
 
 int task_image_prepare(struct restore_session *session)

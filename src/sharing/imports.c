@@ -16,6 +16,7 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image.h"
+#include "image/image_priv.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
@@ -128,14 +129,13 @@ static int add_bo(struct imports *imports, const KfdBoEntry *bo,
 static int list_bos(const struct restored_task *task, const struct kfd_priv *priv,
 		    struct imports *imports, bool *cut)
 {
-	uint64_t bo_size;
-	int ret = kfd_priv_find_bo_size(priv, &bo_size);
+	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < priv->num_bos; i++) {
 		const KfdBoEntry *bo = task->kfd->bo_entries[i];
 		struct kfd_priv_bo_record record;
 
-		ret = kfd_priv_read_bo(priv, bo_size, i, &record);
+		ret = kfd_priv_read_bo(priv, i, &record);
 		if (ret < 0)
 			break;
 		cut[i] = bo->has_owner_pid && !bo->by_share_handle;
@@ -180,8 +180,9 @@ static int take_imports(struct restored_task *task, const struct kfd_priv *priv,
 	return 0;
 }
 
-int imports_take(struct restored_task *task, const struct kfd_priv *priv)
+int imports_take(struct restored_task *task)
 {
+	const struct kfd_priv priv = image_priv_in(task->kfd, &task->layout);
 	ProtobufCBinaryData *priv_data = &task->kfd->priv_data;
 	int ret;
 
@@ -189,7 +190,7 @@ int imports_take(struct restored_task *task, const struct kfd_priv *priv)
 		return 0;
 	kfd_priv_unmark(priv_data->data, priv_data->len);
 	task->imports = calloc(1, sizeof(*task->imports));
-	ret = task->imports ? take_imports(task, priv, task->imports) : -ENOMEM;
+	ret = task->imports ? take_imports(task, &priv, task->imports) : -ENOMEM;
 	return ret < 0 ? log_error(ret, "kfd %d: cannot list its shared BOs", task->kfd_id) : 0;
 }
 

@@ -8,13 +8,12 @@
 
 #include "session/restore_session.h"
 
-struct kfd_priv;
 struct object;
 struct kfd_state;
 
 /* Takes the imports out of the image in task->kfd: the list of BOs and the private data are then
- * those for RESTORE. The image is valid, and @priv is its private data. Logs on error. */
-int imports_take(struct restored_task *task, const struct kfd_priv *priv);
+ * those for RESTORE. The image is valid. Logs on error. */
+int imports_take(struct restored_task *task);
 void imports_done(struct restored_task *task);
 
 /* An object of another task. */

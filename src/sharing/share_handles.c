@@ -98,17 +98,15 @@ static uint32_t first_gpu_id(const struct restored_task *task)
 int share_handles_await(struct restore_session *session, int fd)
 {
 	const CriuKfd *kfd = session->task.kfd;
-	const struct kfd_priv priv = image_priv_of(session->task.kfd);
+	const struct kfd_priv priv = image_priv_in(kfd, &session->task.layout);
 	struct waiter waiter = { session, fd, first_gpu_id(&session->task), 0 };
 	struct kfd_priv_bo_record record;
 	enum object_name name = NAME_OPEN;
-	uint64_t bo_size = 0;
 	int ret = 0;
 
-	(void)kfd_priv_find_bo_size(&priv, &bo_size);
 	for (uint32_t i = 0; !ret && i < priv.num_bos; i++) {
 		/* RESTORE refuses records that cannot be read. */
-		if (kfd_priv_read_bo(&priv, bo_size, i, &record) < 0 ||
+		if (kfd_priv_read_bo(&priv, i, &record) < 0 ||
 		    !kfd_priv_has_share_handle(&record.ipc))
 			continue;
 		ret = decide_handle_name(&waiter, kfd->bo_entries[i], record.ipc.handle, &name);

@@ -90,21 +90,20 @@ static bool may_be_attached(const struct topology_node *gpu, const struct topolo
 }
 
 /* Notes for each BO from @first on what its record says. */
-static void read_records(struct shared_bos *shared, size_t first, const struct kfd_state *state,
-			 const struct topology *topology)
+static void read_records(struct shared_bos *shared, size_t first,
+			 const struct dumped_process *process)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(state);
+	const struct topology *topology = &process->session->topology;
+	const struct kfd_state *state = &process->state;
 	struct kfd_priv_bo_record record;
-	uint64_t bo_size = 0;
 
-	(void)kfd_priv_find_bo_size(&priv, &bo_size);
 	for (size_t i = first; i < shared->count; i++) {
 		struct shared_bo *bo = &shared->list[i];
 		const struct topology_node *gpu =
 			bo_index_find_gpu(state, topology, state->bos[bo->index].gpu_id);
 
 		bo->attachments = state->num_devices - 1;
-		bo->has_record = kfd_priv_read_bo(&priv, bo_size, bo->index, &record) == 0;
+		bo->has_record = kfd_priv_read_bo(&process->priv, bo->index, &record) == 0;
 		if (!bo->has_record)
 			continue;
 		bo->handle = record.handle;
@@ -151,7 +150,7 @@ int shared_bos_add(const struct dumped_process *process)
 	int ret = add_bos(shared, process);
 
 	if (!ret) {
-		read_records(shared, first, &process->state, &process->session->topology);
+		read_records(shared, first, process);
 		ret = add_handles(shared, process);
 	}
 	return ret < 0 ? log_error(ret, "%s: cannot list the BOs that it shares", process->name)
@@ -412,14 +411,14 @@ int shared_bos_check(const struct dumped_process *process)
 static void separate(struct dumped_process *process, struct shared_bo *bo)
 {
 	static const uint32_t none[KFD_SHARE_WORDS];
-	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 
 	bo->object = 0;
 	bo->imported = false;
 	bo->on_other_device = false;
 	bo->by_share_handle = false;
 	if (kfd_priv_has_share_handle(&bo->ipc))
-		kfd_priv_write_share_handle(&priv, bo->index, none, process->state.priv_data);
+		kfd_priv_write_share_handle(&process->priv, bo->index, none,
+					    process->state.priv_data);
 }
 
 /* Without the flag PUBLIC, which no kernel tells, the CPU can map the BO all the same

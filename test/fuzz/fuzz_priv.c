@@ -94,14 +94,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		.num_objects = (uint32_t)fuzz_take_number(&input, 4),
 	};
 	uint32_t num_more = (uint32_t)fuzz_take_number(&input, 1);
-	bool has_svm = false;
-	int ret;
-
 	priv.bytes = fuzz_take_bytes(&input, input.size, &priv.size);
 	if (!priv.size)
 		return 0;
-	ret = kfd_priv_has_svm(&priv, &has_svm);
-	promise(!ret || ret == -EINVAL || ret == -ENOTUNIQ);
+	priv.layout = kfd_priv_parse(&priv);
+	promise(!priv.layout.is_known || !priv.layout.is_ambiguous);
 	check_queue_list(&priv);
 	check_copy(&priv, num_more);
 	return 0;

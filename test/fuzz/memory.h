@@ -38,16 +38,19 @@ static inline void fuzz_note_restored(void)
 {
 	const struct kfd_criu_args *args = &kernel.restored;
 	const struct kfd_bo_bucket *bos = (void *)(uintptr_t)args->bos;
-	const struct kfd_priv priv = { (void *)(uintptr_t)args->priv_data, args->priv_data_size,
-				       args->num_devices, args->num_bos, args->num_objects };
+	struct kfd_priv priv = {
+		.bytes = (void *)(uintptr_t)args->priv_data,
+		.size = args->priv_data_size,
+		.num_devices = args->num_devices,
+		.num_bos = args->num_bos,
+		.num_objects = args->num_objects,
+	};
 	struct kfd_priv_bo_record record;
-	uint64_t size;
 
 	memory->noted = true;
-	if (kfd_priv_find_bo_size(&priv, &size) < 0)
-		return;
+	priv.layout = kfd_priv_parse(&priv);
 	for (uint32_t i = 0; i < args->num_bos; i++) {
-		if (!kfd_priv_read_bo(&priv, size, i, &record) && record.handle < FUZZ_NUMBERS)
+		if (!kfd_priv_read_bo(&priv, i, &record) && record.handle < FUZZ_NUMBERS)
 			memory->used[fuzz_gpu_of(bos[i].gpu_id)][record.handle] = true;
 	}
 }

@@ -10,6 +10,15 @@
  * GPUs. */
 static const size_t bo_sizes[] = { 80, 272, 296, 104 };
 
+static int list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **ret_queues,
+		       size_t *ret_num_queues)
+{
+	struct kfd_priv parsed = *priv;
+
+	parsed.layout = kfd_priv_parse(priv);
+	return kfd_priv_list_queues(&parsed, ret_queues, ret_num_queues);
+}
+
 static void add_svm(struct builder *b)
 {
 	set(add(b, 24 + 8 * (4 + DEVICES)), 0, 2);
@@ -18,10 +27,10 @@ static void add_svm(struct builder *b)
 
 static void assert_svm(const struct builder *b, bool expected)
 {
-	bool has_svm = !expected;
+	const struct kfd_layout layout = kfd_priv_parse(&b->priv);
 
-	assert_int_equal(kfd_priv_has_svm(&b->priv, &has_svm), 0);
-	assert_int_equal(has_svm, expected);
+	assert_true(layout.is_known);
+	assert_int_equal(layout.num_svm_ranges > 0, expected);
 }
 
 static void assert_num_queues(const struct builder *b, size_t expected)
@@ -29,7 +38,7 @@ static void assert_num_queues(const struct builder *b, size_t expected)
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues;
 
-	assert_int_equal(kfd_priv_list_queues(&b->priv, &queues, &num_queues), 0);
+	assert_int_equal(list_queues(&b->priv, &queues, &num_queues), 0);
 	assert_int_equal(num_queues, expected);
 }
 
@@ -38,14 +47,14 @@ static void assert_no_queue_list(const struct builder *b, int error)
 	struct kfd_priv_queue *queues;
 	size_t num_queues;
 
-	assert_int_equal(kfd_priv_list_queues(&b->priv, &queues, &num_queues), error);
+	assert_int_equal(list_queues(&b->priv, &queues, &num_queues), error);
 }
 
 static void assert_unknown(const struct builder *b)
 {
-	bool has_svm;
+	const struct kfd_layout layout = kfd_priv_parse(&b->priv);
 
-	assert_int_equal(kfd_priv_has_svm(&b->priv, &has_svm), -EINVAL);
+	assert_false(layout.is_known || layout.is_ambiguous || layout.bo_size);
 	assert_no_queue_list(b, -EINVAL);
 }
 
@@ -67,7 +76,7 @@ UNIT_TEST(queues_are_listed_in_all_known_layouts)
 		set(second, 76, 17);
 		set(second, 104, 0x123000);
 		add_svm(&b);
-		assert_int_equal(kfd_priv_list_queues(&b.priv, &queues, &num_queues), 0);
+		assert_int_equal(list_queues(&b.priv, &queues, &num_queues), 0);
 		assert_int_equal(num_queues, 2);
 		assert_int_equal(queues[0].mqd_size, 2048);
 		assert_int_equal(queues[1].gpu_id, 0xbeef);
@@ -82,11 +91,11 @@ UNIT_TEST(queues_are_listed_in_all_known_layouts)
 
 			cut.bytes = memcpy(malloc(size + 1), b.bytes, size);
 			cut.size = size;
-			assert_int_equal(kfd_priv_list_queues(&cut, &queues, &num_queues), -EINVAL);
+			assert_int_equal(list_queues(&cut, &queues, &num_queues), -EINVAL);
 			free((void *)(uintptr_t)cut.bytes);
 		}
 		set(b.bytes, 0, 2);
-		assert_int_equal(kfd_priv_list_queues(&b.priv, &queues, &num_queues), -EINVAL);
+		assert_int_equal(list_queues(&b.priv, &queues, &num_queues), -EINVAL);
 	}
 }
 
@@ -223,12 +232,11 @@ static void begin_ambiguous(struct builder *b, size_t bo_size, size_t other_size
 UNIT_TEST(data_that_fits_two_layouts_is_not_read)
 {
 	struct builder b;
-	bool has_svm;
 
 	for (uint32_t type = 1; type <= 2; type++) {
 		begin_ambiguous(&b, 272, 296, type);
 		assert_no_queue_list(&b, -ENOTUNIQ);
-		assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -ENOTUNIQ);
+		assert_true(kfd_priv_parse(&b.priv).is_ambiguous);
 	}
 }
 
@@ -250,22 +258,21 @@ UNIT_TEST(the_first_event_that_restore_does_not_make_is_found)
 		begin(&b, bo_sizes[i]);
 		add_queue(&b, 512, 4096);
 		add_event_of(&b, 1, 8);
-		assert_int_equal(kfd_priv_find_unsupported_event(&b.priv, &event), -ENOENT);
+		assert_false(kfd_priv_parse(&b.priv).has_unsupported_event);
 		add_event_of(&b, 77, 6);
 		add_event_of(&b, 78, 7);
 		add_svm(&b);
-		assert_int_equal(kfd_priv_find_unsupported_event(&b.priv, &event), 0);
+		event = kfd_priv_parse(&b.priv).unsupported_event;
 		assert_int_equal(event.id, 77);
 		assert_int_equal(event.type, 6);
 		b.priv.size--;
-		assert_int_equal(kfd_priv_find_unsupported_event(&b.priv, &event), -ENOENT);
+		assert_false(kfd_priv_parse(&b.priv).has_unsupported_event);
 	}
 }
 
 UNIT_TEST(data_of_another_length_has_an_unknown_layout)
 {
 	struct builder b;
-	bool has_svm;
 	size_t size;
 
 	begin(&b, 272);
@@ -274,12 +281,12 @@ UNIT_TEST(data_of_another_length_has_an_unknown_layout)
 	size = b.priv.size;
 	for (size_t cut = 1; cut < size; cut += cut < 600 ? 1 : 97) {
 		b.priv.size = size - cut;
-		assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
+		assert_unknown(&b);
 	}
 	b.priv.size = 0;
-	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_unknown(&b);
 	b.priv.size = size + 1;
-	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_unknown(&b);
 	b.priv.size = size;
 	assert_svm(&b, false);
 }
@@ -287,25 +294,24 @@ UNIT_TEST(data_of_another_length_has_an_unknown_layout)
 UNIT_TEST(counts_and_sizes_beyond_the_data_are_refused)
 {
 	struct builder b;
-	bool has_svm;
 
 	begin(&b, 80);
 	add_queue(&b, 512, 0);
 	b.priv.num_objects = UINT32_MAX;
-	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_unknown(&b);
 	b.priv.num_objects = 1;
 	b.priv.num_bos = UINT32_MAX;
-	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_unknown(&b);
 	b.priv.num_bos = BOS;
 	b.priv.num_devices = UINT32_MAX;
-	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_unknown(&b);
 	b.priv.num_devices = DEVICES;
 	assert_svm(&b, false);
 	set(b.bytes + b.priv.size - 512 - 120, 112, UINT32_MAX);
 	set(b.bytes + b.priv.size - 512 - 120, 108, UINT32_MAX);
-	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_unknown(&b);
 	set(b.bytes + b.priv.size - 512 - 120, 0, 3);
-	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_unknown(&b);
 }
 
 static uint32_t roll(unsigned short state[static 3], uint32_t sides)
@@ -327,14 +333,12 @@ UNIT_TEST(random_bytes_are_never_read_beyond_their_end)
 		_cleanup_free_ uint8_t *bytes = malloc(priv.size + !priv.size);
 		struct kfd_priv_queue *queues;
 		size_t num_queues;
-		bool has_svm;
 
 		assert_non_null(bytes);
 		for (size_t i = 0; i < priv.size; i++)
 			bytes[i] = i % 4 ? 0 : (uint8_t)roll(dice, 4);
 		priv.bytes = bytes;
-		(void)kfd_priv_has_svm(&priv, &has_svm);
-		if (!kfd_priv_list_queues(&priv, &queues, &num_queues))
+		if (!list_queues(&priv, &queues, &num_queues))
 			free(queues);
 	}
 }

@@ -9,6 +9,35 @@
  * GPUs. */
 static const size_t bo_sizes[] = { 80, 272, 296, 104 };
 
+static struct kfd_priv parse(const struct builder *b)
+{
+	struct kfd_priv priv = b->priv;
+
+	priv.layout = kfd_priv_parse(&priv);
+	return priv;
+}
+
+static int read_bo(const struct builder *b, uint32_t index, struct kfd_priv_bo_record *ret_record)
+{
+	const struct kfd_priv priv = parse(b);
+
+	return kfd_priv_read_bo(&priv, index, ret_record);
+}
+
+static int cut_bos(const struct builder *b, const bool *cut, uint8_t *bytes, size_t *ret_size)
+{
+	const struct kfd_priv priv = parse(b);
+
+	return kfd_priv_cut_bos(&priv, cut, bytes, ret_size);
+}
+
+static void write_share_handle(struct builder *b, uint32_t index, const uint32_t *handle)
+{
+	const struct kfd_priv priv = parse(b);
+
+	kfd_priv_write_share_handle(&priv, index, handle, b->bytes);
+}
+
 static void set_record(struct builder *b, size_t bo_size, uint32_t index, uint32_t handle,
 		       const uint32_t *gpu_ids, size_t num_gpus)
 {
@@ -27,28 +56,29 @@ UNIT_TEST(a_bo_record_says_its_handle_and_the_gpus_that_map_it)
 	struct builder b;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
-		uint64_t bo_size;
+		struct kfd_priv priv;
 
 		begin(&b, bo_sizes[i]);
 		set_record(&b, bo_sizes[i], 2, 17, gpu_ids, 2);
 		add_event(&b);
-		assert_int_equal(kfd_priv_find_bo_size(&b.priv, &bo_size), 0);
-		assert_int_equal(bo_size, bo_sizes[i]);
-		assert_int_equal(kfd_priv_read_bo(&b.priv, bo_size, 2, &record), 0);
+		priv = parse(&b);
+		assert_true(priv.layout.is_known);
+		assert_int_equal(priv.layout.bo_size, bo_sizes[i]);
+		assert_int_equal(kfd_priv_read_bo(&priv, 2, &record), 0);
 		assert_int_equal(record.handle, 17);
 		assert_int_equal(record.num_gpus, 2);
 		assert_memory_equal(record.gpu_ids, gpu_ids, sizeof(gpu_ids));
-		assert_int_equal(kfd_priv_read_bo(&b.priv, bo_size, BOS, &record), -EINVAL);
-		b.priv.size = 8 + 8 * DEVICES + bo_size * 3 - 1;
-		assert_int_equal(kfd_priv_read_bo(&b.priv, bo_size, 2, &record), -EINVAL);
+		assert_int_equal(kfd_priv_read_bo(&priv, BOS, &record), -EINVAL);
+		priv.size = 8 + 8 * DEVICES + bo_sizes[i] * 3 - 1;
+		assert_int_equal(kfd_priv_read_bo(&priv, 2, &record), -EINVAL);
 	}
 	/* The ids fill a record. */
 	begin(&b, 80);
-	assert_int_equal(kfd_priv_read_bo(&b.priv, 80, 0, &record), 0);
+	assert_int_equal(read_bo(&b, 0, &record), 0);
 	assert_int_equal(record.num_gpus, 16);
 	/* no known driver writes such records */
 	begin(&b, 304);
-	assert_int_equal(kfd_priv_read_bo(&b.priv, 304, 0, &record), -EINVAL);
+	assert_int_equal(read_bo(&b, 0, &record), -EINVAL);
 }
 
 UNIT_TEST(records_of_bos_are_cut_out)
@@ -65,11 +95,11 @@ UNIT_TEST(records_of_bos_are_cut_out)
 		begin(&b, bo_size);
 		add_event(&b);
 		memcpy(data, b.bytes, b.priv.size);
-		assert_int_equal(kfd_priv_cut_bos(&b.priv, none, data, &size), 0);
+		assert_int_equal(cut_bos(&b, none, data, &size), 0);
 		assert_int_equal(size, b.priv.size);
 		assert_memory_equal(data, b.bytes, size);
 		b.priv.bytes = data;
-		assert_int_equal(kfd_priv_cut_bos(&b.priv, cut, data, &size), 0);
+		assert_int_equal(cut_bos(&b, cut, data, &size), 0);
 		assert_int_equal(size, b.priv.size - 2 * bo_size);
 		assert_memory_equal(data, b.bytes, bos);
 		assert_memory_equal(data + bos, b.bytes + bos + bo_size, bo_size);
@@ -78,20 +108,22 @@ UNIT_TEST(records_of_bos_are_cut_out)
 	}
 	begin(&b, 80);
 	b.priv.size--;
-	assert_int_equal(kfd_priv_cut_bos(&b.priv, none, b.bytes, &size), -EINVAL);
+	assert_int_equal(cut_bos(&b, none, b.bytes, &size), -EINVAL);
 }
 
 UNIT_TEST(a_mark_changes_the_version_and_nothing_else)
 {
 	uint8_t data[] = { 1, 0, 0, 0, 7 };
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
+	struct kfd_priv priv;
 	struct builder b;
 	size_t num_queues;
 
 	begin(&b, 80);
 	add_queue(&b, 512, 0);
 	kfd_priv_mark(b.bytes, b.priv.size);
-	assert_int_equal(kfd_priv_list_queues(&b.priv, &queues, &num_queues), 0);
+	priv = parse(&b);
+	assert_int_equal(kfd_priv_list_queues(&priv, &queues, &num_queues), 0);
 	assert_int_equal(num_queues, 1);
 	kfd_priv_mark(data, sizeof(data));
 	assert_memory_equal(data, ((uint8_t[]){ 1, 0, 0, 0x80, 7 }), sizeof(data));
@@ -118,7 +150,7 @@ UNIT_TEST(the_fields_of_legacy_ipc_are_behind_the_gpus)
 		begin(&b, cases[i].size);
 		bytes = b.bytes + 8 + 8 * DEVICES + cases[i].size;
 		set_record(&b, cases[i].size, 1, 3, NULL, 0);
-		assert_int_equal(kfd_priv_read_bo(&b.priv, cases[i].size, 1, &record), 0);
+		assert_int_equal(read_bo(&b, 1, &record), 0);
 		assert_int_equal(record.ipc.is_known, cases[i].at != 0);
 		assert_false(record.ipc.is_imported);
 		assert_false(kfd_priv_has_share_handle(&record.ipc));
@@ -127,14 +159,14 @@ UNIT_TEST(the_fields_of_legacy_ipc_are_behind_the_gpus)
 		/* is_imported, the flags of the export, the handle */
 		set(bytes, cases[i].at, 1);
 		set(bytes, cases[i].at + 4, 0xffffffff);
-		kfd_priv_write_share_handle(&b.priv, 1, handle, b.bytes);
+		write_share_handle(&b, 1, handle);
 		assert_memory_equal(bytes + cases[i].at + 8, handle, sizeof(handle));
-		assert_int_equal(kfd_priv_read_bo(&b.priv, cases[i].size, 1, &record), 0);
+		assert_int_equal(read_bo(&b, 1, &record), 0);
 		assert_true(record.ipc.is_imported);
 		assert_true(kfd_priv_has_share_handle(&record.ipc));
 		assert_memory_equal(record.ipc.handle, handle, sizeof(handle));
-		kfd_priv_write_share_handle(&b.priv, 1, other, b.bytes);
-		assert_int_equal(kfd_priv_read_bo(&b.priv, cases[i].size, 1, &record), 0);
+		write_share_handle(&b, 1, other);
+		assert_int_equal(read_bo(&b, 1, &record), 0);
 		assert_true(kfd_priv_has_share_handle(&record.ipc));
 		assert_int_equal(record.num_gpus, 0);
 		assert_int_equal(record.handle, 3);

@@ -35,11 +35,12 @@ static uint8_t pattern(size_t at)
 	return (uint8_t)(at / MQD * 16 + at % 13);
 }
 
-static struct kfd_queue read_queue(const struct kfd_priv *priv, struct kfd_priv_queue **list)
+static struct kfd_queue read_queue(struct kfd_priv *priv, struct kfd_priv_queue **list)
 {
 	size_t count = 0;
 
 	free(*list);
+	priv->layout = kfd_priv_parse(priv);
 	assert_int_equal(kfd_priv_list_queues(priv, list, &count), 0);
 	assert_int_equal(count, 1);
 	return (struct kfd_queue){ .priv = priv, .saved = *list, .gpu = &gpu, .kfd_minor = 23 };

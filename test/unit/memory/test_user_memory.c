@@ -111,7 +111,7 @@ TEST(a_task_without_memory_that_gpus_use_is_killed)
 /* Private data with @count userptr BOs of a page each, and a gap after every third. */
 static struct kfd_priv make_many(uint32_t count, struct kfd_bo_bucket *bos)
 {
-	const struct kfd_priv priv = {
+	struct kfd_priv priv = {
 		.bytes = calloc(1, 16 + (size_t)BO_RECORD * count),
 		.size = 16 + (uint64_t)BO_RECORD * count,
 		.num_devices = 1,
@@ -128,6 +128,7 @@ static struct kfd_priv make_many(uint32_t count, struct kfd_bo_bucket *bos)
 		record[8] = 1;
 		bos[i] = (struct kfd_bo_bucket){ .size = 4096, .alloc_flags = KFD_BO_USERPTR };
 	}
+	priv.layout = kfd_priv_parse(&priv);
 	return priv;
 }
 

@@ -98,6 +98,7 @@ static void make_subject(void)
 					       .gpus = job.gpus,
 					       .num_gpus = 2,
 					       .state = job.state,
+					       .priv = kfd_priv_of_state(&job.state),
 					       .gem_files = &job.files };
 	assert_int_equal(bo_index_new(&job.state, &machine, &job.process.bo_index), 0);
 }
@@ -345,7 +346,7 @@ TEST(only_mappings_of_gem_va_are_saved)
 	assert_int_equal(save(), 0);
 	assert_int_equal(job.saved.list[0].num_mappings, 5);
 	/* without a record that can be read, KFD is taken to map the BO */
-	job.process.state.priv_data_size--;
+	job.process.priv.layout.is_known = false;
 	assert_int_equal(save(), 0);
 	assert_int_equal(job.saved.list[0].num_mappings, 4);
 }

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 
 #include "criu/host.h"
+#include "image/image_priv.h"
 #include "kernel/kfd.h"
-#include "kernel/kfd_priv.h"
 #include "memory/mappings.h"
 #include "sharing/imports.h"
 #include "sharing/objects.h"
@@ -261,12 +261,8 @@ static void rebuild(void)
 
 static void take(void)
 {
-	const CriuKfd *image = task.session.task.kfd;
-	const struct kfd_priv priv = { .bytes = image->priv_data.data,
-				       .size = image->priv_data.len,
-				       .num_bos = image->num_of_bos };
-
-	assert_int_equal(imports_take(&task.session.task, &priv), 0);
+	task.session.task.layout = image_priv_of(task.session.task.kfd).layout;
+	assert_int_equal(imports_take(&task.session.task), 0);
 }
 
 static int restore(void)

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "image/image.h"
+#include "image/image_priv.h"
 #include "kernel/kfd.h"
-#include "kernel/kfd_priv.h"
 #include "map/map.h"
 #include "sharing/objects.h"
 #include "sharing/share_handles.h"
@@ -117,6 +117,7 @@ static void await(struct task *task, bool force, size_t size)
 	kfd.priv_data = (ProtobufCBinaryData){ size, task->priv };
 	session.task = (struct restored_task){ .kfd = &kfd, .saved = { nodes, 2 } };
 	session.task.map.local = map;
+	session.task.layout = image_priv_of(&kfd).layout;
 	driver.waited = driver.questions = 0;
 	task->ret = share_handles_await(&session, FD);
 }
