@@ -38,7 +38,7 @@
 /* A step of the copy engine is some MiB, which takes milliseconds. */
 #define CONTENT_OPTIONS(X)                                                            \
 	/* The most staging memory of one GPU; the plugin uses at least six pages. 0: \
-	 * what staging_choose() finds. */                                            \
+	 * what slots_choose_bytes() finds. */                                        \
 	X(staging_bytes, KFD_MAX_BUFFER_SIZE, BYTES, 0)                               \
 	/* The time limit for one step of the copy engine. */                         \
 	X(copy_timeout_s, KFD_COPY_TIMEOUT, SECONDS, 60)                              \

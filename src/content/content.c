@@ -15,7 +15,7 @@
 #include "content/load.h"
 #include "content/save.h"
 #include "content/sdma.h"
-#include "content/staging.h"
+#include "content/slots.h"
 #include "content/transfer.h"
 #include "criu/log.h"
 #include "kernel/memory_errors.h"
@@ -325,7 +325,7 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 		return -ENOMEM;
 	run->settings = *settings;
 	if (!run->settings.staging_bytes)
-		run->settings.staging_bytes = staging_choose();
+		run->settings.staging_bytes = slots_choose_bytes();
 	run->gpu_limit = gpu_limit;
 	run->begin = now_seconds();
 	run->begin_us = real_time();

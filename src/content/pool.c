@@ -12,7 +12,6 @@
 #include "amdgpu_plugin_util.h"
 #include "content/pool_part.h"
 #include "content/slots.h"
-#include "content/staging.h"
 #include "kernel/free_memory.h"
 
 /* Each submission lists the pages of its part, so parts are small. A large one makes the fixed cost
@@ -138,7 +137,7 @@ static void release_bos(struct pool *pool, size_t from)
 /* The parts behind the first that was refused go back to the system. */
 static void drop_refused(struct pool *pool, size_t refused)
 {
-	size_t kept = staging_round_up(refused * pool->part_size);
+	size_t kept = slots_round_up(refused * pool->part_size);
 
 	release_bos(pool, refused);
 	pool->is_short = refused < pool->num_parts;
@@ -211,14 +210,14 @@ static int map_parts(struct pool *pool, const struct pool_share *shares, uint64_
 	size_t part = bytes / pool->num_gpus / PARTS_WANTED / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
 
 	/* The kernel registers whole pages of its own size. */
-	part = staging_round_up(clamp(part, PART_MIN, PART_MAX));
+	part = slots_round_up(clamp(part, PART_MIN, PART_MAX));
 	pool->part_size = part;
 	for (size_t i = 0; i < pool->num_gpus; i++)
 		pool->num_parts += shares[i].bytes / part;
 	if (!pool->num_parts)
 		return -ENOMEM;
-	pool->size = staging_round_up(pool->num_parts * part);
-	pool->memory = staging_map(pool->size);
+	pool->size = slots_round_up(pool->num_parts * part);
+	pool->memory = slots_map(pool->size);
 	pool->parts = calloc(pool->num_parts, sizeof(*pool->parts));
 	if (!pool->memory || !pool->parts)
 		return -ENOMEM;

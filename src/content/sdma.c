@@ -17,7 +17,7 @@
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
 #include "content/sdma_packet.h"
-#include "content/staging.h"
+#include "content/slots.h"
 #include "kernel/render_node.h"
 
 #define GPU_PAGE            4096u
@@ -270,8 +270,8 @@ static int make_staging(struct sdma *gpu)
 {
 	int ret;
 
-	gpu->staging_size = staging_round_up(gpu->num_slots * gpu->slot_size);
-	gpu->staging = staging_map(gpu->staging_size);
+	gpu->staging_size = slots_round_up(gpu->num_slots * gpu->slot_size);
+	gpu->staging = slots_map(gpu->staging_size);
 	ret = gpu->staging ? 0 : -ENOMEM;
 	for (unsigned int i = 0; !ret && i < gpu->num_slots; i++) {
 		ret = sdma_register(gpu, sdma_slot_memory(gpu, i), gpu->slot_size,
@@ -357,7 +357,7 @@ int sdma_open_bare(uint32_t render_minor, unsigned int slots, size_t slot_size,
 int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu)
 {
 	struct sdma *gpu = NULL;
-	int ret = sdma_open_bare(render_minor, slots, staging_round_up_slot(slot_size), &gpu);
+	int ret = sdma_open_bare(render_minor, slots, slots_round_up_one(slot_size), &gpu);
 
 	if (!ret)
 		ret = make_staging(gpu);

@@ -51,7 +51,7 @@ int sdma_bo_import(struct sdma *gpu, const struct content_bo *bo, struct sdma_bo
 /* Accepts an empty object. */
 void sdma_bo_release(struct sdma_bo *bo);
 
-/* Makes memory of staging_map() available to the GPU. */
+/* Makes memory of slots_map() available to the GPU. */
 int sdma_register(struct sdma *gpu, char *memory, size_t size, struct sdma_bo *ret_bo);
 /* The slot, which must be idle, is at @memory from now on. @memory may have been registered by
  * another sdma_open() of the same GPU: libdrm opens a GPU once in each process. */

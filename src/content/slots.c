@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The size and the number of slots: large enough that the fixed costs of a step do not count, and
- * so many that processors, storage and engine have work, as far as the staging memory goes. */
+/* Maps the memory, and chooses size and number of slots: large enough that the fixed costs of a
+ * step do not count, and so many that processors, storage and engine have work, as far as the
+ * memory goes. */
 #include "content/slots.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
 #include "content/sdma.h"
+#include "kernel/free_memory.h"
 
 #define PAGE CONTENT_ALIGNMENT
 
@@ -22,6 +27,75 @@
  * few processors there are some more, because threads wait for the engine and for storage, too. */
 #define THREADS_PER_PROCESSOR 2u
 #define THREADS_WANTED        8u
+
+/* 4 MiB for each of twelve threads. With fewer bytes, each copy and each request to storage pays
+ * more of its fixed cost. */
+#define STAGING_MAX (48u << 20)
+/* Keeps a copy engine and a disk busy at once. */
+#define STAGING_WANTED (8u << 20)
+
+/* Parts of the free memory: of a large machine, and of a small container. Eight GPUs may be copied
+ * at the same time. */
+#define SHARE_OF_MUCH   1024u
+#define SHARE_OF_LITTLE 64u
+
+uint64_t slots_choose_bytes(void)
+{
+	uint64_t bytes, little;
+
+	if (free_memory_find(&bytes) < 0)
+		return STAGING_WANTED;
+	little = bytes / SHARE_OF_LITTLE;
+	if (little < STAGING_WANTED)
+		return little;
+	return clamp(bytes / SHARE_OF_MUCH, STAGING_WANTED, STAGING_MAX);
+}
+
+size_t slots_round_up(size_t size)
+{
+	size_t unit = size < SDMA_HUGE_PAGE ? (size_t)getpagesize() : SDMA_HUGE_PAGE;
+
+	return (size + unit - 1) / unit * unit;
+}
+
+size_t slots_round_up_one(size_t size)
+{
+	size_t page = (size_t)getpagesize();
+
+	return (size + page - 1) / page * page;
+}
+
+/* Memory at the alignment of a huge page. */
+static char *map_aligned(size_t size)
+{
+	size_t page = (size_t)getpagesize();
+	size_t room = size < SDMA_HUGE_PAGE ? size : size + SDMA_HUGE_PAGE - page;
+	char *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t head;
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	if (room == size)
+		return memory;
+	head = -(uintptr_t)memory % SDMA_HUGE_PAGE;
+	if (head)
+		(void)munmap(memory, head);
+	if (room - head - size)
+		(void)munmap(memory + head + size, room - head - size);
+	/* cppcheck-suppress deallocret ; only the memory around it is unmapped */
+	return memory + head;
+}
+
+char *slots_map(size_t size)
+{
+	char *memory = map_aligned(size);
+
+	if (!memory)
+		return NULL;
+	(void)madvise(memory, size, MADV_DONTFORK);
+	(void)madvise(memory, size, MADV_HUGEPAGE);
+	return memory;
+}
 
 /* The most threads of a transfer. */
 static uint64_t count_threads(size_t num_transfers)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Divides the staging memory of a GPU into slots. sdma_open() makes the memory. */
+/* The staging memory of a GPU, and its division into slots.
+ *
+ * It is memory of this process for the copy engine: private and anonymous, because the kernel
+ * refuses other memory for amdgpu_create_bo_from_user_mem(). It is aligned for huge pages, and a
+ * forked child does not have it: after a fork() that copies a page, the GPU would write to the copy
+ * of the child. */
 #ifndef AMDGPU_PLUGIN_CONTENT_SLOTS_H
 #define AMDGPU_PLUGIN_CONTENT_SLOTS_H
 
@@ -21,6 +26,18 @@ struct slots {
 	size_t memory;
 	size_t size;
 };
+
+/* The next size that consists of whole pages of the kernel, or of huge pages, so that the last
+ * bytes are in a huge page, too. amdgpu_gem_userptr_ioctl() refuses parts of the kernel's pages,
+ * which have 64 KiB on some machines. */
+size_t slots_round_up(size_t size);
+/* The same for a part of it: whole pages of the kernel. */
+size_t slots_round_up_one(size_t size);
+/* Bytes for the slots of a GPU whose user has not chosen them. They grow with the memory that is
+ * free in this process's cgroup. */
+uint64_t slots_choose_bytes(void);
+/* NULL: there is no memory. munmap() gives it back. @size is a result of slots_round_up(). */
+char *slots_map(size_t size);
 
 /* At most @staging_bytes of memory, but at least one slot of one page, and no more than contents of
  * @size bytes fill. The processors are for @num_transfers transfers, which are not 0. */

@@ -1,16 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tests the number and size of slots: by the staging memory, the contents, the processors and the
- * GPUs. */
+ * GPUs. Tests the default of the staging memory. */
+#include <errno.h>
+
 #include "host.h"
 #include "processors.h"
 
 #include "content/sdma.h"
 #include "content/slots.h"
+#include "kernel/free_memory.h"
 
 #define PAGE CONTENT_ALIGNMENT
 #define KIB  1024ull
 #define MIB  (1024 * KIB)
 #define GIB  (1024 * MIB)
+
+static uint64_t free_bytes;
+
+/* The plugin's call comes here. */
+int __wrap_free_memory_find(uint64_t *ret_bytes);
+int __wrap_free_memory_find(uint64_t *ret_bytes)
+{
+	if (!free_bytes)
+		return -EIO;
+	*ret_bytes = free_bytes;
+	return 0;
+}
 
 static int begin(void **state)
 {
@@ -162,4 +177,20 @@ TEST_WITH(much_memory_has_large_aligned_slots, begin, NULL)
 	slots_align(&slots, 2 * MIB);
 	assert_int_equal(slots.size, 4 * MIB);
 	assert_int_equal(slots.count, 11);
+}
+
+UNIT_TEST(staging_memory_grows_and_shrinks_with_the_free_memory)
+{
+	static const struct {
+		uint64_t free, staging;
+	} rows[] = {
+		{ 256 * GIB, 48 * MIB }, { 20 * GIB, 20 * MIB }, { 8 * GIB, 8 * MIB },
+		{ GIB, 8 * MIB },        { 512 * MIB, 8 * MIB }, { 64 * MIB, MIB },
+		{ 0, 8 * MIB },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		free_bytes = rows[i].free;
+		assert_int_equal(slots_choose_bytes(), rows[i].staging);
+	}
 }
