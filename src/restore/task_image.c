@@ -101,50 +101,44 @@ static int make_nodes(const struct restore_session *session, const struct gpu_ma
 	return ret;
 }
 
-static int add_kfds(struct restore_session *session)
+static int add_kfd(struct restore_session *session, int id)
 {
-	struct map_tree *tree = &session->tree;
-	_cleanup_free_ int *ids = NULL;
-	size_t count = 0;
-	int ret = image_dir_list(IMAGE_KFD, &ids, &count);
+	CriuKfd *kfd;
+	int ret = image_read_kfd(id, &kfd);
 
-	for (size_t i = 0; !ret && i < count; i++) {
-		CriuKfd *kfd;
-
-		session->tree_image = ids[i];
-		ret = image_read_kfd(ids[i], &kfd);
-		if (ret < 0)
-			return ret;
-		ret = queue_check_add_image(kfd, tree);
-		if (!ret)
-			ret = image_set_add_kfd(&session->images, ids[i], kfd);
-		criu_kfd__free_unpacked(kfd, NULL);
-		if (ret < 0)
-			return log_error(ret, "kfd %d: cannot read its GPUs", ids[i]);
-	}
-	return ret;
+	if (ret < 0)
+		return ret;
+	ret = queue_check_add_image(kfd, &session->tree);
+	if (!ret)
+		ret = image_set_add_kfd(&session->images, id, kfd);
+	criu_kfd__free_unpacked(kfd, NULL);
+	return ret < 0 ? log_error(ret, "kfd %d: cannot read its GPUs", id) : 0;
 }
 
-static int add_renders(struct restore_session *session)
+static int add_render(struct restore_session *session, int id)
 {
-	struct map_tree *tree = &session->tree;
+	CriuRenderNode *render;
+	int ret = image_read_render(id, &render);
+
+	if (ret < 0)
+		return ret;
+	ret = map_tree_add_render(&session->tree, render);
+	if (!ret)
+		ret = image_set_add_render(&session->images, render);
+	criu_render_node__free_unpacked(render, NULL);
+	return ret < 0 ? log_error(ret, "render node %d: cannot read its GPU", id) : 0;
+}
+
+static int add_images(struct restore_session *session, enum image_kind kind,
+		      int (*add)(struct restore_session *session, int id))
+{
 	_cleanup_free_ int *ids = NULL;
 	size_t count = 0;
-	int ret = image_dir_list(IMAGE_RENDER, &ids, &count);
+	int ret = image_dir_list(kind, &ids, &count);
 
 	for (size_t i = 0; !ret && i < count; i++) {
-		CriuRenderNode *render;
-
 		session->tree_image = ids[i];
-		ret = image_read_render(ids[i], &render);
-		if (ret < 0)
-			return ret;
-		ret = map_tree_add_render(tree, render);
-		if (!ret)
-			ret = image_set_add_render(&session->images, render);
-		criu_render_node__free_unpacked(render, NULL);
-		if (ret < 0)
-			return log_error(ret, "render node %d: cannot read its GPU", ids[i]);
+		ret = add(session, ids[i]);
 	}
 	return ret;
 }
@@ -156,9 +150,9 @@ int task_image_read_tree(struct restore_session *session)
 	if (session->tree_is_read)
 		return session->tree_error;
 	session->tree_image = -1;
-	session->tree_error = add_kfds(session);
+	session->tree_error = add_images(session, IMAGE_KFD, add_kfd);
 	if (!session->tree_error)
-		session->tree_error = add_renders(session);
+		session->tree_error = add_images(session, IMAGE_RENDER, add_render);
 	map_tree_sort(tree);
 	tree->claims = restore_shared_claims(session->shared);
 	session->tree_is_read = true;
