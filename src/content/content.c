@@ -75,14 +75,14 @@ static const char *slower_side(const struct transfer_progress *progress)
 
 static void report_progress(const struct worker *worker, double seconds)
 {
-	struct transfer_progress now;
+	const struct transfer_progress now = transfer_progress(worker->transfer);
+	const uint64_t total = worker->transfer->size;
 
-	transfer_get_progress(worker->transfer, &now);
-	if (now.done_bytes == now.total_bytes)
+	if (now.done_bytes == total)
 		return;
 	log_info("GPU 0x%04x: %s %" PRIu64 " of %" PRIu64 " MiB, %.1f MiB/s, limited by %s",
 		 worker->job->gpu_id, worker->run->save ? "saved" : "loaded", now.done_bytes >> 20,
-		 now.total_bytes >> 20, (double)now.done_bytes / MIB / seconds, slower_side(&now));
+		 total >> 20, (double)now.done_bytes / MIB / seconds, slower_side(&now));
 }
 
 /* In microseconds. */
@@ -107,17 +107,17 @@ static void note_times(const struct worker *worker, const struct transfer_progre
 static void report_done(const struct worker *worker)
 {
 	const struct content_job *job = worker->job;
-	struct transfer_progress end;
-	uint64_t bytes = content_size(job->bos, job->num_bos);
+	const struct slots *slots = &worker->transfer->slots;
+	const struct transfer_progress end = transfer_progress(worker->transfer);
+	uint64_t bytes = worker->transfer->size;
 	double seconds = worker->end - worker->run->begin;
 
-	transfer_get_progress(worker->transfer, &end);
 	note_times(worker, &end);
 	log_info("GPU 0x%04x: %s %zu BOs, %" PRIu64
 		 " bytes in %.3f s, %.1f MiB/s, limited by %s, %u slots of %zu KiB",
 		 job->gpu_id, worker->run->save ? "saved" : "loaded", job->num_bos, bytes, seconds,
 		 (double)bytes / MIB / (seconds > 0 ? seconds : 1e-9), slower_side(&end),
-		 end.num_slots, end.slot_size >> 10);
+		 slots->count, slots->memory >> 10);
 	if (!worker->run->save && !job->has_checksums)
 		log_warn(
 			"GPU 0x%04x: the contents were not verified: the image has no checksums that this plugin knows",
@@ -360,18 +360,17 @@ int content_start_load(struct content_job *jobs, size_t num_jobs,
 /* Blocks of a disk are reserved at once, those of tmpfs come with the contents. */
 static uint64_t missing_room(const struct worker *worker)
 {
-	struct transfer_progress now;
-	uint64_t blocks, left;
+	const uint64_t total = worker->transfer->size;
+	const uint64_t left = total - transfer_progress(worker->transfer).done_bytes;
 	struct stat stat;
+	uint64_t blocks;
 
-	transfer_get_progress(worker->transfer, &now);
-	left = now.total_bytes - now.done_bytes;
 	if (fstat(worker->job->image_fd, &stat) < 0)
 		return left;
 	blocks = (uint64_t)stat.st_blocks * STAT_BLOCK;
-	if (blocks >= now.total_bytes)
+	if (blocks >= total)
 		return 0;
-	return left < now.total_bytes - blocks ? left : now.total_bytes - blocks;
+	return left < total - blocks ? left : total - blocks;
 }
 
 uint64_t content_missing_room(const struct content_run *run)

@@ -288,9 +288,9 @@ void ranges_finish(struct slot_thread *thread, uint64_t done_bytes)
 	struct transfer *transfer = thread->transfer;
 
 	(void)pthread_mutex_lock(&transfer->lock);
-	transfer->done_bytes += done_bytes;
-	transfer->copy_s += thread->copy_s;
-	transfer->storage_s += thread->storage_s;
+	transfer->progress.done_bytes += done_bytes;
+	transfer->progress.copy_s += thread->copy_s;
+	transfer->progress.storage_s += thread->storage_s;
 	(void)pthread_mutex_unlock(&transfer->lock);
 	thread->copy_s = thread->storage_s = 0;
 	release_bos(transfer, &thread->range);

@@ -107,8 +107,8 @@ static void write_part(struct pool_part *part)
 	if (!transfer_has_stopped(transfer))
 		(void)write_contents(transfer, range, memory, &storage_s);
 	(void)pthread_mutex_lock(&transfer->lock);
-	transfer->done_bytes += range->size;
-	transfer->storage_s += storage_s;
+	transfer->progress.done_bytes += range->size;
+	transfer->progress.storage_s += storage_s;
 	ranges_free_pieces(range);
 	if (!--transfer->unwritten)
 		(void)pthread_cond_signal(&transfer->written);

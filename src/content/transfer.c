@@ -75,9 +75,7 @@ static int set_up(struct transfer *transfer, struct slots slots, bool checksums)
 		slots.count /= slots.threads;
 		slots.threads = 1;
 	}
-	(void)pthread_mutex_lock(&transfer->lock);
 	transfer->slots = slots;
-	(void)pthread_mutex_unlock(&transfer->lock);
 	ret = alloc(transfer, checksums);
 	return ret < 0 ? transfer_fail(transfer, ret, "allocate", 0) : open_gpu(transfer);
 }
@@ -180,16 +178,12 @@ void transfer_end(struct transfer *transfer)
 	transfer->threads = NULL;
 }
 
-void transfer_get_progress(struct transfer *transfer, struct transfer_progress *ret_progress)
+struct transfer_progress transfer_progress(struct transfer *transfer)
 {
+	struct transfer_progress progress;
+
 	(void)pthread_mutex_lock(&transfer->lock);
-	*ret_progress = (struct transfer_progress){
-		.done_bytes = transfer->done_bytes,
-		.total_bytes = transfer->size,
-		.copy_s = transfer->copy_s,
-		.storage_s = transfer->storage_s,
-		.num_slots = transfer->slots.count,
-		.slot_size = transfer->slots.memory,
-	};
+	progress = transfer->progress;
 	(void)pthread_mutex_unlock(&transfer->lock);
+	return progress;
 }

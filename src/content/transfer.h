@@ -39,6 +39,14 @@ struct transfer_plan {
 	size_t num_transfers;
 };
 
+struct transfer_progress {
+	/* Bytes of contents. */
+	uint64_t done_bytes;
+	/* Seconds that all threads together spent on copies, and on storage. */
+	double copy_s;
+	double storage_s;
+};
+
 /* A thread that processes ranges, in one slot or in two by turns. */
 struct slot_thread {
 	struct transfer *transfer;
@@ -82,23 +90,10 @@ struct transfer {
 	uint64_t turns;
 	/* Save: the bytes of the image before the next range that has a turn. */
 	char before[IMAGE_HEADER_SIZE];
-	uint64_t done_bytes;
-	double copy_s;
-	double storage_s;
+	struct transfer_progress progress;
 	/* Save: ranges that are copied and not written. */
 	uint64_t unwritten;
 	pthread_cond_t written;
-};
-
-struct transfer_progress {
-	/* Bytes of contents. */
-	uint64_t done_bytes;
-	uint64_t total_bytes;
-	/* Seconds that all threads together spent on copies, and on storage. */
-	double copy_s;
-	double storage_s;
-	unsigned int num_slots;
-	size_t slot_size;
 };
 
 /* Borrows @plan and @job, whose BOs have @size bytes together. Starts no thread. -ENOMEM. */
@@ -114,7 +109,7 @@ void transfer_run(struct transfer *transfer, struct slots slots, bool checksums,
 /* Call this once after transfer_run(), or instead of it, when all is written. */
 void transfer_end(struct transfer *transfer);
 /* Another thread may call this between transfer_new() and transfer_free(). */
-void transfer_get_progress(struct transfer *transfer, struct transfer_progress *ret_progress);
+struct transfer_progress transfer_progress(struct transfer *transfer);
 
 /* Stops all transfers of the run. Records the error if it is the first: of @job, or of no GPU if
  * that is NULL. Any thread may call this. */
