@@ -202,6 +202,8 @@ TEST(a_process_that_cannot_be_unpaused_does_not_keep_others_paused)
 	assert_int_equal(finish_dump(0), -ENOMEM);
 	assert_logged("Error (amdgpu_plugin): ", "kfd 5", "unpause");
 	assert_int_equal(two->paused, 0);
+	/* A failed dump leaves no state image. */
+	assert_false(unit_exists("amdgpu-kfd-5.img") || unit_exists("amdgpu-kfd-6.img"));
 	end_dump(-1);
 }
 

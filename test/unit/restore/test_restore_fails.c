@@ -44,6 +44,19 @@ TEST(an_image_of_another_process_is_refused)
 	assert_refused("process");
 }
 
+/* The damaged image may hold the state of the process. */
+TEST(a_file_without_state_beside_a_damaged_image_is_refused)
+{
+	const CriuKfd plain = CRIU_KFD__INIT;
+
+	assert_int_equal(image_write_kfd(6, &plain), 0);
+	unit_print("amdgpu-kfd-5.img", "damaged");
+	start_restore();
+	assert_fails(restore_file(6));
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-5.img");
+	end_restore(-1);
+}
+
 TEST(gpus_that_do_not_fit_are_refused)
 {
 	make_image();
