@@ -11,7 +11,7 @@
 struct restore_session;
 
 /* Whether @fd, which may be an O_PATH one, is a render node of an AMD GPU: the driver's name says
- * so, not the number. 1, 0, or -errno after a line. */
+ * so, not the number. 1, 0, or -errno, logged. */
 int drm_is_render_node(int fd, const struct stat *stat);
 
 /* Rebuilds the render node of image @id; the descriptor returned is the caller's. */

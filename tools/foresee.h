@@ -29,7 +29,7 @@ enum foresee_queue {
 enum foresee_queue foresee_compute_queue(const struct topology_node *gpu);
 /* The image directory. */
 int foresee_images(const struct options *options);
-/* The dump of @tasks: 0; -EOPNOTSUPP: it would be refused. Other errors after a line: something
+/* The dump of @tasks: 0; -EOPNOTSUPP: it would be refused. Other errors, logged: something
  * cannot be examined. @surveys: those of the tasks that use a GPU. */
 int foresee_tree(const struct options *options, const struct topology *topology,
 		 const struct pid_list *tasks, const struct survey *surveys, size_t count);

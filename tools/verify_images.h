@@ -5,7 +5,7 @@
 
 #include "images.h"
 
-/* 0; -EINVAL after a line: an image needs another that is not there, or two are from two dumps. */
+/* 0; -EINVAL, logged: an image needs another that is not there, or two are from two dumps. */
 int verify_images(const struct tool_images *images);
 
 #endif

@@ -14,11 +14,11 @@
  *
  * A load may read a range and compute its checksums in parts, on the way to the slot. While the
  * copy engine works for some slots, storage works for others, so the slower of the two is never
- * idle. If a load only copies from the page cache, there are fewer threads, and each has two slots:
- * it reads to one of them while the engine copies from the other. Each thread computes the
- * checksums of the pages that it has. The ranges take the step with a star in order: each takes
- * over the eight bytes of the image before it. In a stream, reading and writing are done in order
- * too. After an error on any GPU, each thread ends with its current step.
+ * idle. If a load only copies from the page cache, there are fewer threads, and each has two
+ * slots: it reads to one of them while the engine copies from the other. Each thread computes the
+ * checksums of the pages that it has. Step * runs in the order of ranges: a range also writes the
+ * eight bytes before it, so writes stay block-aligned. In a stream, reading and writing are done
+ * in order too. After an error on any GPU, each thread ends with its current step.
  *
  *    threads:   caller ---> a worker per GPU: opens it, is its first thread ---> its other threads */
 #ifndef AMDGPU_PLUGIN_CONTENT_CONTENT_H
@@ -84,7 +84,7 @@ struct content_job {
 uint64_t content_size(const struct content_bo *bos, size_t num_bos);
 
 /* Copies the contents of all jobs at the same time and returns when all jobs have ended. The first
- * error ends all jobs and is returned, after a line with GPU, BO and action. -EBADMSG: a checksum
+ * error ends all jobs and is returned, logged with GPU, BO and action. -EBADMSG: a checksum
  * differs. -EIO after a load: memory of a GPU has had an uncorrectable error meanwhile. About every
  * two seconds a line shows the progress of each GPU. */
 int content_save(struct content_job *jobs, size_t num_jobs,
@@ -120,7 +120,7 @@ int content_finish(struct content_run *run);
 /* Makes the run end early, and does not wait; content_cancel() must follow. A GPU that waits for
  * @gpu_limit keeps waiting. Stop all runs that share a limit before you cancel the first. */
 void content_stop(struct content_run *run);
-/* Ends the run early without a line, and frees it. Call this or content_finish(). */
+/* Ends the run early, logs nothing, and frees it. Call this or content_finish(). */
 void content_cancel(struct content_run *run);
 
 /* What all processes of a dump or a restore have copied, for one line of the log. */

@@ -23,7 +23,7 @@
 bool after_tasks_is_possible(void);
 /* Call this in the plugin's exit(), in CRIU's main process. @end runs once. If it returns an error,
  * CRIU exits with EXIT_FAILURE and sends no answer, which runc and libcriu report as an error.
- * False after a line: CRIU cannot create the file of its statistics, so it would report success
+ * False, logged: CRIU cannot create the file of its statistics, so it would report success
  * before @end has run. Then @end does not run. */
 bool after_tasks_run(int (*end)(void));
 

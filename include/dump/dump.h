@@ -8,7 +8,7 @@
 
 struct dump_session;
 
-/* Notes a task of the dump, by its pid here, which CRIU may name again. -ENOMEM after a line. */
+/* Notes a task of the dump, by its pid here, which CRIU may name again. -ENOMEM, logged. */
 int dump_add_task(struct dump_session *session, pid_t pid);
 /* All tasks are stopped, and CRIU has saved nothing of them: lists their /dev/kfd files, stops the
  * queues of their processes, and takes the snapshot. Without files of GPUs does nothing. CRIU 4.0

@@ -21,9 +21,9 @@
 #include "session/dump_session.h"
 
 /* Before CRIU stops the first task, which is @top, the root of the tree: takes the memory that the
- * option dump-memory names for the GPUs of the tree, if it is of use. Does without the memory on
- * errors. CRIU before 4.0 does not name its tasks; there @top is 0, for all GPUs of the machine.
- * Later calls do nothing. */
+ * option dump-memory names for the GPUs of the tree, if it is of use. After an error, the dump
+ * goes on without the memory. CRIU before 4.0 does not name its tasks; there @top is 0, for all
+ * GPUs of the machine. Later calls do nothing. */
 void writeback_prepare(struct dump_session *session, pid_t top);
 /* After dump_end(): whether contents are still to be written. If so, the session has nothing of
  * the job any more, and writeback_finish() must follow when the job runs. */

@@ -13,7 +13,7 @@ struct kfd_priv image_priv_in(const CriuKfd *kfd, const struct kfd_layout *layou
 
 /* Refuses records by which RESTORE would crash some drivers, and handles that would cost a restore
  * minutes, and data that can be read in two ways. Data of an unknown layout passes. @kfd is the
- * image @id, whose BOs and GPUs are valid. -EINVAL after a line. */
+ * image @id, whose BOs and GPUs are valid. -EINVAL, logged. */
 int image_priv_validate(int id, const CriuKfd *kfd);
 
 #endif

@@ -4,7 +4,7 @@
  * plugin writes may be missing. map_decide() decides whether the GPUs here can replace those of the
  * image, and image_open_pages() checks that the contents exist.
  *
- * The functions return 0, or -EINVAL after a line with image and value, or -ENOMEM. */
+ * The functions return 0, or -EINVAL, logged with image and value, or -ENOMEM. */
 #ifndef AMDGPU_PLUGIN_IMAGE_IMAGE_VALIDATE_H
 #define AMDGPU_PLUGIN_IMAGE_IMAGE_VALIDATE_H
 

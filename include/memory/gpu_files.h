@@ -33,8 +33,7 @@ int gpu_files_share(struct restored_task *task, const struct topology_node *save
 int gpu_files_open_other(const struct restored_task *task, const struct topology_node *saved,
 			 int *ret_fd);
 /* After RESTORE, if CRIU will ask about no mapping: closes each file that no render node of the
- * images can need. Otherwise the file would belong to the task, and its next dump would save it.
- */
+ * images can need. Otherwise the descriptor leaks into the task, and its next dump saves it. */
 void gpu_files_close_unneeded(struct restore_session *session);
 
 #endif

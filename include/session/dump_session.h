@@ -44,7 +44,8 @@ struct dumped_file {
 	pid_t owner_vpid;
 	/* Index of the process that owns the file, or DUMP_NO_PROCESS if it could not be paused. */
 	size_t process;
-	/* Then: -ENODEV if the process sees no GPU, -EBADF if it is not part of the dump. */
+	/* If it could not: -ENODEV if the process sees no GPU, -EBADF if it is not part of the
+	 * dump. */
 	int refusal;
 };
 
@@ -76,7 +77,7 @@ enum dump_way {
 #define DUMP_NO_PROCESS SIZE_MAX
 #define DUMP_NO_FILE    (-1)
 
-/* What the kernel has said of queues, see src/preflight/queue_probe.h. */
+/* Cached answers of src/preflight/queue_probe.h. */
 struct queue_answers {
 	struct queue_answer *list;
 	size_t count;

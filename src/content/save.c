@@ -46,8 +46,9 @@ static bool take_range(struct slot_thread *thread)
 	return ranges_take(thread);
 }
 
-/* In the image, the contents of a range start IMAGE_HEADER_SIZE bytes after its offset. It writes
- * the bytes before them instead of its own last ones, which the next range writes. */
+/* In the image, the contents of a range start IMAGE_HEADER_SIZE bytes after its offset. A range
+ * also writes the bytes before it, and leaves its own last ones to the next, so writes stay
+ * block-aligned. */
 static int write_contents(struct transfer *transfer, const struct range *range, char *memory,
 			  double *storage_s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The option base: the directory of an older dump, with whose pages files new ones share what is
- * equal. Without use for it, all contents are written, after a line in the log. */
+ * equal. Without use for it, all contents are written, and a line of the log says so. */
 #ifndef AMDGPU_PLUGIN_DUMP_BASE_DIR_H
 #define AMDGPU_PLUGIN_DUMP_BASE_DIR_H
 

@@ -53,7 +53,7 @@ static bool find_busy(const struct dumped_process *process, const struct kfd_pri
 	return false;
 }
 
-/* @process with its private data. 1: *@ret_busy is one of its queues; 0, or -ENOMEM after a line.
+/* @process with its private data. 1: *@ret_busy is one of its queues; 0, or -ENOMEM, logged.
  * The rules report what cannot be read. */
 static int read_queues(const struct dumped_process *process, struct busy_queue *ret_busy)
 {

@@ -16,7 +16,7 @@
 struct dump_session;
 
 /* 1: the snapshot has a queue whose waves the driver would not restore, and the option drain is
- * not 0. 0, or -errno after a line. */
+ * not 0. 0, or -errno, logged. */
 int drain_is_due(const struct dump_session *session);
 /* Then, without a snapshot: waits for the end of kernels, at most for the time of the option. All
  * processes are paused when this returns; the rules refuse a queue that still has waves. Logs on

@@ -217,10 +217,9 @@ static int check_mappings(struct dumped_process *process)
 	return ret;
 }
 
-/* The first BO of the GPU that only the files of this process can map; the number of all BOs if
- * each of them can be mapped by others. All sharers of an object can map it. A BO without an
- * address may have a GEM handle, and the file with the handle can map the BO, so such a BO comes
- * last. */
+/* The first BO of the GPU that only the files of this process can map, or num_bos if there is
+ * none. All sharers of an object can map it. A BO without an address may have a GEM handle, and
+ * the file with the handle can map the BO, so such a BO comes last. */
 static uint32_t find_mappable_bo(const struct dumped_process *process, uint32_t gpu_id)
 {
 	uint32_t found = process->state.num_bos;

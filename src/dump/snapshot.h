@@ -20,8 +20,8 @@ int snapshot_stop(struct dump_session *session);
  * nothing. Logs on error. */
 int snapshot_take(struct dump_session *session);
 /* Makes the dma-bufs of @process available. They were closed if those of all processes together
- * exceed the limit of descriptors. -EMFILE and -ENFILE without a line: contents of other processes,
- * which are being saved, have too many. Other errors after a line. */
+ * exceed the limit of descriptors. -EMFILE and -ENFILE, not logged: contents of other processes,
+ * which are being saved, have too many. Other errors are logged. */
 int snapshot_open_dmabufs(struct dumped_process *process);
 /* Frees what the snapshot has of @process, once its image is written: dma-bufs, private data,
  * lists. dumped_process keeps its pids and GPUs. */

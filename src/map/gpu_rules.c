@@ -13,8 +13,7 @@ enum rule {
 	SAME,
 	/* For properties that some kernels do not print: compared only if both sides state it. */
 	SAME_IF_STATED,
-	/* The same two for properties that no driver gives the same card in the same mode in
-	 * another way. */
+	/* The same two for properties that identify the model. */
 	KIND,
 	KIND_IF_STATED,
 	AT_LEAST,

@@ -25,7 +25,7 @@ void kfd_files_raise_limit(struct dump_session *session, uint64_t highest);
 
 /* Lists the /dev/kfd files of all tasks, which CRIU has stopped. If CRIU has not named the tasks,
  * lists the tasks, too: those of the tree that has the file @shown (borrowed). Later calls do
- * nothing. -errno after a line, also if the kernel does not hand out files of other
+ * nothing. -errno, logged, also if the kernel does not hand out files of other
  * processes. */
 int kfd_files_list(struct dump_session *session, int shown);
 /* For a CRIU that does not name its tasks: adds the tasks that this thread traces in the tree that

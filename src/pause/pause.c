@@ -214,7 +214,7 @@ static int report_pause(const struct dumped_process *process, int ret)
 	return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
 }
 
-/* Stops the queues of @process, which a guard knows. Without a line: -ENODEV: the process sees no
+/* Stops the queues of @process, which a guard knows. Not logged: -ENODEV: the process sees no
  * GPU; -EBADF: it is not part of the dump. */
 static int pause_guarded(struct dumped_process *process)
 {

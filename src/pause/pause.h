@@ -14,7 +14,7 @@
 int pause_tree(struct dump_session *session);
 
 /* What the kernel says of the queues of @process, which is paused: kfd_look() into *@ret_state,
- * which the caller frees. -errno without a line. */
+ * which the caller frees. -errno, not logged. */
 int pause_look(const struct dumped_process *process, struct kfd_state *ret_state);
 /* Lets the queues of all paused processes run, and stops them again. After an error some of them
  * are not paused. Logs on error. */
@@ -22,18 +22,18 @@ int pause_let_run(struct dump_session *session);
 int pause_again(struct dump_session *session);
 
 /* *@ret_process: the process whose state the image @id of the file @fd (borrowed) will hold; NULL:
- * the state is in the image of another file of the process. -ENODEV without a line: the process
- * sees no GPU. Other errors after a line: pause_tree() did not find the file, or could not pause
+ * the state is in the image of another file of the process. -ENODEV, not logged: the process
+ * sees no GPU. Other errors, logged: pause_tree() did not find the file, or could not pause
  * its process. */
 int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_process **ret_process);
 
 /* CHECKPOINT of @process, which is paused, into process->state. It refuses the counts of the pause
  * if an SVM range was split or merged; the process is then paused once more, so no contents may
- * have been saved. -EMFILE and -ENFILE without a line: there are too few descriptors for the
- * dma-bufs, and nothing has changed. Other errors after a line. */
+ * have been saved. -EMFILE and -ENFILE, not logged: there are too few descriptors for the
+ * dma-bufs, and nothing has changed. Other errors are logged. */
 int pause_checkpoint(struct dumped_process *process);
 /* CHECKPOINT once more, for the dma-bufs, which kfd_state_close() has closed; contents of other
- * processes may have been saved. -EMFILE and -ENFILE as above. -EAGAIN after a line: the process
+ * processes may have been saved. -EMFILE and -ENFILE as above. -EAGAIN, logged: the process
  * has not stood still. */
 int pause_reopen_dmabufs(struct dumped_process *process);
 
@@ -44,7 +44,7 @@ int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op 
 			 const char *doing);
 
 /* Whether CRIU has shown a file of each paused process. If not, the state of that process is in no
- * image: -EIO after a line. */
+ * image: -EIO, logged. */
 int pause_check_all_seen(const struct dump_session *session);
 
 /* For a dump that has succeeded: if CRIU is going to kill the tasks, their queues need not start

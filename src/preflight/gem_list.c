@@ -49,7 +49,7 @@ void gem_list_saved_done(struct gem_saved_list *saved)
 	*saved = (struct gem_saved_list){ 0 };
 }
 
-/* Without a key, the key is 0, which is that of no BO. */
+/* The key is 0, which no BO has, if the CPU may not map the object. */
 static int read_key(int fd, const struct render_gem *gem, struct gem_named *named)
 {
 	int ret;

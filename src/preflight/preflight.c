@@ -126,7 +126,7 @@ static const struct rule {
 	/* The rule shows before the dump, at least in part: it needs no CHECKPOINT. */
 	bool shows_early;
 	/* Returns 0 if this dump is of the kind that the rule names, -ENOENT if it is not, and
-	 * other errors after a line. */
+	 * other errors are logged. */
 	int (*find_dump)(void);
 	bool (*queue_breaks)(const struct kfd_queue *queue);
 	bool (*bo_breaks)(const struct bo *bo);

@@ -20,7 +20,7 @@ void unused_gpus_warn(const struct topology *topology, const struct gpu_use *use
 
 /* The same for all processes of a dump, after CHECKPOINT. A process uses a GPU on which it has
  * a queue or a BO. libhsakmt gives each GPU the page with its registers, which does not count.
- * -ENOMEM after a line. */
+ * -ENOMEM, logged. */
 int unused_gpus_check(const struct dump_session *session);
 
 #endif

@@ -16,7 +16,7 @@
 #include "criu/log.h"
 #include "restore/handoff_message.h"
 
-/* A task that has sent something. */
+/* A task seen on the socket. */
 struct handoff_task {
 	struct handoff_task *next;
 	pid_t pid;

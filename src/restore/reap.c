@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Kills tasks such that CRIU can wait for their end. CRIU traces all threads of all tasks, and
+/* Kills tasks so that CRIU's wait does not hang. CRIU traces all threads of all tasks, and
  * waits for the leader of one task at a time. The kernel reports a leader after its threads
  * (delay_group_leader() in kernel/exit.c). The first process of a pid namespace ends after all
  * others there, threads of its own included (zap_pid_ns_processes() in kernel/pid_namespace.c).

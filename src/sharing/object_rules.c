@@ -243,7 +243,7 @@ static void check_owner_places(struct shared_bos *shared, struct shared_bo *run,
 	}
 }
 
-/* Whether no entry before @index is @alike. */
+/* Is @index the first of its kind? */
 static bool is_first(const struct shared_bo *run, size_t index,
 		     bool (*alike)(const struct shared_bo *, const struct shared_bo *))
 {

@@ -71,14 +71,14 @@ struct shared_bo {
 	bool on_other_device;
 	/* The process makes the BO again, which looks imported. */
 	bool recreated;
-	/* Then: the flags with which it was made, and why a restore cannot make it, or NULL. */
+	/* If recreated: its creation flags, and why a restore cannot make it, or NULL. */
 	uint32_t made_flags;
 	const char *lost;
 	/* Why a restore cannot share it. NULL: it can, or no other entry is the object. */
 	const char *problem;
 	/* Its dma-buf has a holder that the dump does not know. */
 	bool has_external_holder;
-	/* And none of its entries can be the owner's. */
+	/* External holder, and no entry can be the owner's. */
 	bool outside;
 	/* The dump knows all holders of its dma-buf. */
 	bool has_no_other;
