@@ -145,12 +145,19 @@ struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_tran
 	return choose(staging_bytes, size, count_threads(num_transfers));
 }
 
+/* A huge page is enough for a slot: twelve slots with one each are faster than eleven with two,
+ * which leave a thread less in the same memory. docs/benchmark.md has the times. */
+static uint64_t align_size(uint64_t memory, uint64_t unit)
+{
+	return memory < unit || unit >= SDMA_HUGE_PAGE ? unit : memory / unit * unit;
+}
+
 void slots_align(struct slots *slots, uint64_t unit)
 {
 	uint64_t budget = slots->count * slots->memory;
-	uint64_t size = slots->memory < unit ? unit : slots->memory / unit * unit;
+	uint64_t size = align_size(slots->memory, unit);
 	uint64_t memory = size + 2 * SLOT_MARGIN;
-	unsigned int count = (unsigned int)(budget / memory);
+	unsigned int count = (unsigned int)clamp(budget / memory, 0, slots->count);
 
 	if (slots->size % unit && count >= SLOTS_WANTED)
 		*slots = (struct slots){ count, count, memory, size };

@@ -170,11 +170,20 @@ TEST_WITH(aligned_contents_fit_in_the_same_memory, begin, NULL)
 	}
 }
 
-TEST_WITH(much_memory_has_large_aligned_slots, begin, NULL)
+TEST_WITH(a_slot_of_huge_pages_has_one, begin, NULL)
 {
 	struct slots slots = slots_choose(48 * MIB, GIB, 1);
 
 	slots_align(&slots, 2 * MIB);
+	assert_int_equal(slots.size, 2 * MIB);
+	assert_int_equal(slots.count, 12);
+}
+
+TEST_WITH(a_slot_of_smaller_units_has_several, begin, NULL)
+{
+	struct slots slots = slots_choose(48 * MIB, GIB, 1);
+
+	slots_align(&slots, 256 * KIB);
 	assert_int_equal(slots.size, 4 * MIB);
 	assert_int_equal(slots.count, 11);
 }
