@@ -2,8 +2,8 @@
 /* What the processes of a ring, the ranks, and their parent tell each other, in shared memory. The
  * parent serves the signals of a client: SIGUSR1 verifies that each rank goes on, SIGTERM ends all.
  */
-#ifndef VM_CLIENT_BOARD_H
-#define VM_CLIENT_BOARD_H
+#ifndef SELFTEST_BOARD_H
+#define SELFTEST_BOARD_H
 
 #include <stdbool.h>
 #include <stddef.h>
