@@ -47,25 +47,43 @@ static bool vram_is_visible(int node)
 	}
 }
 
-int gpus_open(struct report *report, const char *choice, struct gpus *ret_gpus)
+static int choose_from(struct report *report, const struct raw_gpu *list, int count,
+		       const char *choice, struct gpus *ret_gpus)
 {
 	struct gpus gpus = { .count = 0 };
-	int ret = raw_open_acquired(&process);
+	int ret;
 
-	if (ret < 0)
-		return report_fail(report, ret, "cannot open the GPUs: %s", strerror(-ret));
-	for (; gpus.count < process.gpus; gpus.count++)
+	for (; gpus.count < count; gpus.count++)
 		gpus.list[gpus.count] = (struct gpu){
 			.index = gpus.count,
-			.node = (uint32_t)process.gpu[gpus.count].node,
-			.render_minor = process.gpu[gpus.count].render_minor,
-			.vram_visible = vram_is_visible(process.gpu[gpus.count].node),
+			.node = (uint32_t)list[gpus.count].node,
+			.render_minor = list[gpus.count].render_minor,
+			.vram_visible = vram_is_visible(list[gpus.count].node),
 		};
 	ret = gpus_choose(report, choice, &gpus);
 	if (ret < 0)
 		return ret;
 	*ret_gpus = gpus;
 	return 0;
+}
+
+int gpus_open(struct report *report, const char *choice, struct gpus *ret_gpus)
+{
+	int ret = raw_open_acquired(&process);
+
+	if (ret < 0)
+		return report_fail(report, ret, "cannot open the GPUs: %s", strerror(-ret));
+	return choose_from(report, process.gpu, process.gpus, choice, ret_gpus);
+}
+
+int gpus_list(struct report *report, const char *choice, struct gpus *ret_gpus)
+{
+	struct raw_gpu list[RAW_GPUS];
+	int count = 0, ret = raw_list_gpus(list, &count, NULL);
+
+	if (ret < 0)
+		return report_fail(report, ret, "cannot list the GPUs: %s", strerror(-ret));
+	return choose_from(report, list, count, choice, ret_gpus);
 }
 
 void gpus_close(void)

@@ -11,28 +11,33 @@
 #include "engine.h"
 #include "job.h"
 #include "serve.h"
+#include "share.h"
 
 /* With all GPUs, the chains rest so long together. */
 #define PACE_US 2000
 
 static const struct option long_options[] = {
-	{ "log", required_argument, NULL, 'l' },
-	{ "gpus", required_argument, NULL, 'g' },
-	{ "bytes", required_argument, NULL, 'b' },
-	{ "files", no_argument, NULL, 'f' },
-	{ "kernel", no_argument, NULL, 'k' },
-	{ "packets", no_argument, NULL, 'p' },
-	{ 0 },
+	{ "log", required_argument, NULL, 'l' },   { "gpus", required_argument, NULL, 'g' },
+	{ "bytes", required_argument, NULL, 'b' }, { "files", no_argument, NULL, 'f' },
+	{ "kernel", no_argument, NULL, 'k' },      { "packets", no_argument, NULL, 'p' },
+	{ "share", no_argument, NULL, 's' },       { 0 },
 };
 
-static int read_options(int argc, char **argv, struct job_options *options, const char **ret_log)
+struct arguments {
+	struct job_options job;
+	const char *log;
+	bool shares; /* two processes with shared buffers, in place of the job */
+};
+
+static int read_options(int argc, char **argv, struct arguments *arguments)
 {
+	struct job_options *options = &arguments->job;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) >= 0) {
 		switch (option) {
 		case 'l':
-			*ret_log = optarg;
+			arguments->log = optarg;
 			break;
 		case 'g':
 			options->gpus = optarg;
@@ -49,11 +54,14 @@ static int read_options(int argc, char **argv, struct job_options *options, cons
 		case 'p':
 			options->packets = true;
 			break;
+		case 's':
+			arguments->shares = true;
+			break;
 		default:
 			return -EINVAL;
 		}
 	}
-	return *ret_log && optind == argc ? 0 : -EINVAL;
+	return arguments->log && optind == argc ? 0 : -EINVAL;
 }
 
 static bool set_up(void *arg)
@@ -104,14 +112,11 @@ static bool tear_down(void *arg)
 
 int main(int argc, char **argv)
 {
-	struct job_options options = {
-		.gpus = "all",
-		.depth = 16,
-		.filler_kib = 64,
-		.pace_us = PACE_US,
+	struct arguments arguments = {
+		.job = { .gpus = "all", .depth = 16, .filler_kib = 64, .pace_us = PACE_US },
 	};
 	struct report report;
-	struct job job = { .report = &report, .options = &options };
+	struct job job = { .report = &report, .options = &arguments.job };
 	const struct serve life = {
 		.report = &report,
 		.arg = &job,
@@ -120,12 +125,11 @@ int main(int argc, char **argv)
 		.verify = verify,
 		.tear_down = tear_down,
 	};
-	const char *log = NULL;
 
-	if (read_options(argc, argv, &options, &log) < 0) {
+	if (read_options(argc, argv, &arguments) < 0) {
 		(void)fprintf(stderr, "selftest-job: criu-amdgpu selftest starts this program\n");
 		return 2;
 	}
-	report_init(&report, log);
-	return serve(&life);
+	report_init(&report, arguments.log);
+	return arguments.shares ? share_run(&report, arguments.job.gpus) : serve(&life);
 }

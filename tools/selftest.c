@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Finds out what can be tried, and tries it. */
+/* Examines the machine, and what the selftest needs of it. The parts are in selftest_parts.c. */
 #include "selftest.h"
 
 #include <errno.h>
@@ -16,15 +16,13 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "elf.h"
-#include "foresee.h"
 #include "host.h"
 #include "kernel/amdgpu_module.h"
 #include "kernel/gpu_use.h"
 #include "selftest_dir.h"
+#include "selftest_parts.h"
 #include "selftest_run.h"
 #include "selftest_storage.h"
-#include "selftest_trip.h"
-#include "text.h"
 
 #ifndef PLUGIN_VERSION
 #define PLUGIN_VERSION "(unknown version)"
@@ -46,9 +44,6 @@
 /* A step takes at most so long, and longer for many bytes. */
 #define LIMIT_S          300.0
 #define BYTES_PER_SECOND 50e6
-#define GFX90A           90010u
-/* Since 4.0 CRIU stops the queues before it saves memory of files. */
-#define HOOKS_OF_EARLY_PAUSE 12
 
 static int trouble(const char *format, const char *detail)
 {
@@ -68,39 +63,6 @@ static void selftest_done(struct selftest *selftest)
 /* --- the machine --------------------------------------------------------------------------------
  */
 
-static bool is_chosen(const struct selftest *selftest, unsigned int index,
-		      const struct topology_node *gpu)
-{
-	const char *choice = selftest->request->gpu;
-	char *end;
-	unsigned long number;
-
-	if (!choice)
-		return true;
-	number = strtoul(choice, &end, 0);
-	return end != choice && !*end && (number == gpu->gpu_id || number == index);
-}
-
-/* The next GPU of the request, in the order in which the job counts them. */
-static const struct topology_node *next_gpu(const struct selftest *selftest, size_t *node,
-					    unsigned int *index)
-{
-	const struct topology *topology = &selftest->check.topology;
-
-	while (*node < topology->num_nodes) {
-		const struct topology_node *gpu = &topology->nodes[(*node)++];
-
-		if (gpu->gpu_id && is_chosen(selftest, (*index)++, gpu))
-			return gpu;
-	}
-	return NULL;
-}
-
-#define FOR_EACH_GPU(selftest, gpu, index) \
-	size_t gpu##_node = 0;             \
-	unsigned int index = 0;            \
-	for (const struct topology_node *gpu; (gpu = next_gpu(selftest, &gpu##_node, &index));)
-
 /* The plugin's file has its version as a string, because images have it, too. */
 static bool is_of_this_version(const char *plugin)
 {
@@ -119,7 +81,7 @@ static int check_choice(const struct selftest *selftest)
 {
 	bool found = false;
 
-	FOR_EACH_GPU(selftest, gpu, index)
+	SELFTEST_FOR_EACH_GPU(selftest, gpu, index)
 	{
 		found = true;
 		if (gpu->in_use && !selftest->request->force)
@@ -194,7 +156,7 @@ static uint64_t default_size(const struct selftest *selftest)
 
 	if (selftest->request->quick)
 		return 0;
-	FOR_EACH_GPU(selftest, gpu, index)
+	SELFTEST_FOR_EACH_GPU(selftest, gpu, index)
 	{
 		uint64_t total = read_vram(gpu, "total"), used = read_vram(gpu, "used");
 		uint64_t share = total > used ? (total - used) / 8 : 0;
@@ -242,7 +204,7 @@ static uint64_t bytes_of_job(const struct selftest *selftest)
 {
 	uint64_t most = 0;
 
-	FOR_EACH_GPU(selftest, gpu, index)
+	SELFTEST_FOR_EACH_GPU(selftest, gpu, index)
 	{
 		uint64_t bytes = gpu->simd_count * SIMD_BYTES;
 
@@ -321,104 +283,6 @@ static void say_storage(struct selftest *selftest)
 			storage.write_mib_s, storage.flush_mib_s, storage.read_mib_s);
 }
 
-static void say_gpu(struct selftest *selftest, const struct topology_node *gpu)
-{
-	KfdDeviceEntry *entry = topology_entry_new(&selftest->check.topology, gpu);
-	char gfx[16], vram[16], size[16], key[16];
-
-	if (!entry)
-		return;
-	(void)snprintf(key, sizeof(key), "GPU 0x%04x", gpu->gpu_id);
-	selftest_report_say(&selftest->report, key,
-			    "%s, %s, firmware %u of compute and %u of SDMA, %s more VRAM",
-			    text_gfx(entry, gfx), text_size(gpu->vram_size, vram), gpu->fw_version,
-			    gpu->sdma_fw_version, text_size(selftest->bytes, size));
-	kfd_device_entry__free_unpacked(entry, NULL);
-}
-
-/* Chooses what the job of a GPU has, and says what it has not. */
-static bool choose_part(struct selftest *selftest, const struct topology_node *gpu,
-			struct selftest_part *part)
-{
-	struct selftest_report *report = &selftest->report;
-	enum foresee_queue queue = foresee_compute_queue(gpu);
-
-	if (gpu->gfx_target_version >= TOPOLOGY_GFX11) {
-		selftest_report_skip(
-			report, "GPU 0x%04x: no known kernel restores queues of gfx11 or newer",
-			gpu->gpu_id);
-		return false;
-	}
-	part->files = selftest->check.hooks >= HOOKS_OF_EARLY_PAUSE;
-	if (!part->files)
-		selftest_report_skip(
-			report,
-			"GPU 0x%04x: user memory of memfds and unlinked files, which needs CRIU 4.0",
-			gpu->gpu_id);
-	part->packets = queue != FORESEE_QUEUE_NONE;
-	part->kernel = queue == FORESEE_QUEUE_WITH_WAVES && gpu->gfx_target_version == GFX90A;
-	if (!part->packets)
-		selftest_report_skip(
-			report,
-			"GPU 0x%04x: a compute queue, because this kernel does not restore it",
-			gpu->gpu_id);
-	else if (queue == FORESEE_QUEUE_AT_REST)
-		selftest_report_skip(
-			report,
-			"GPU 0x%04x: a running kernel, because this driver does not restore waves: queues tested with packets only",
-			gpu->gpu_id);
-	else if (!part->kernel)
-		selftest_report_skip(
-			report,
-			"GPU 0x%04x: a running kernel, because there is no kernel for this GPU: queues tested with packets only",
-			gpu->gpu_id);
-	return true;
-}
-
-static int try_gpu(struct selftest *selftest, const struct topology_node *gpu, unsigned int index,
-		   struct selftest_part *all)
-{
-	struct selftest_part part = *all;
-	char label[16], number[16];
-
-	(void)snprintf(label, sizeof(label), "GPU 0x%04x", gpu->gpu_id);
-	(void)snprintf(number, sizeof(number), "%u", index);
-	part.label = label;
-	part.gpus = number;
-	say_gpu(selftest, gpu);
-	if (!choose_part(selftest, gpu, &part)) {
-		all->gpus = NULL;
-		return 0;
-	}
-	/* One process on all of them has what each of them restores. */
-	all->files = part.files;
-	all->packets &= part.packets;
-	all->kernel &= part.kernel;
-	return selftest_trip_run(selftest, &part);
-}
-
-static int try_gpus(struct selftest *selftest)
-{
-	const bool quick = selftest->request->quick;
-	struct selftest_part all = { .label = "all GPUs",
-				     .gpus = selftest->request->gpu ? NULL : "all",
-				     .packets = true,
-				     .kernel = true,
-				     .trips = quick ? 1 : 2,
-				     .dumps = quick ? 0 : 3 };
-
-	FOR_EACH_GPU(selftest, gpu, index)
-	{
-		int ret = try_gpu(selftest, gpu, index - 1, &all);
-
-		if (ret)
-			return ret;
-	}
-	if (!all.gpus || topology_count_gpus(&selftest->check.topology) < 2)
-		return 0;
-	return selftest_trip_run(selftest, &all);
-}
-
 static int work(void *argument)
 {
 	struct selftest *selftest = argument;
@@ -427,7 +291,7 @@ static int work(void *argument)
 
 	say_machine(selftest);
 	say_storage(selftest);
-	ret = try_gpus(selftest);
+	ret = selftest_parts_run(selftest);
 	/* The user's process may have been killed. */
 	if (!selftest->request->keep || ret == -ECANCELED)
 		selftest_dir_remove(selftest->dir);

@@ -39,40 +39,46 @@ bool selftest_state_has_open(pid_t pid, const char *path)
 	return false;
 }
 
+/* What a line begins with. The processes that belong to the job are named. */
+struct place {
+	pid_t pid;
+	char words[32];
+};
+
 /* By number, because /proc has them in that order. */
-static int write_fds(pid_t pid, FILE *to)
+static int write_fds(const struct place *place, FILE *to)
 {
 	_cleanup_closedir_ DIR *stream = NULL;
-	int ret = proc_open_fds(pid, &stream), number, error = 0;
+	int ret = proc_open_fds(place->pid, &stream), number, error = 0;
 	char target[PATH_MAX];
 
 	while (!ret && proc_next_fd(stream, &number, &error)) {
-		read_target(pid, number, target);
-		(void)fprintf(to, "descriptor %d: %s\n", number, target);
+		read_target(place->pid, number, target);
+		(void)fprintf(to, "%sdescriptor %d: %s\n", place->words, number, target);
 	}
 	return ret ? ret : error;
 }
 
-static int write_threads(pid_t pid, FILE *to)
+static int write_threads(const struct place *place, FILE *to)
 {
 	struct stat file;
 	char path[64];
 
 	/* A directory has a link of each directory in it, and two more. */
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", place->pid);
 	if (stat(path, &file) < 0)
 		return -errno;
-	(void)fprintf(to, "%ju threads\n", (uintmax_t)file.st_nlink - 2);
+	(void)fprintf(to, "%s%ju threads\n", place->words, (uintmax_t)file.st_nlink - 2);
 	return 0;
 }
 
 /* Offsets in devices are others after a restore. Neighbours may have become one mapping, or the
  * other way round. */
-static int write_mappings(pid_t pid, FILE *to)
+static int write_mappings(const struct place *place, FILE *to)
 {
 	_cleanup_free_ struct proc_mapping *mappings = NULL;
 	size_t count = 0, i = 0;
-	int ret = proc_list_mappings(pid, &mappings, &count);
+	int ret = proc_list_mappings(place->pid, &mappings, &count);
 
 	while (!ret && i < count) {
 		size_t first = i++;
@@ -80,9 +86,35 @@ static int write_mappings(pid_t pid, FILE *to)
 		while (i < count && mappings[i].start == mappings[i - 1].end &&
 		       mappings[i].device == mappings[first].device)
 			i++;
-		(void)fprintf(to, "mapping %" PRIx64 "-%" PRIx64 " of device %u:%u\n",
-			      mappings[first].start, mappings[i - 1].end,
+		(void)fprintf(to, "%smapping %" PRIx64 "-%" PRIx64 " of device %u:%u\n",
+			      place->words, mappings[first].start, mappings[i - 1].end,
 			      major(mappings[first].device), minor(mappings[first].device));
+	}
+	return ret;
+}
+
+static int write_process(const struct place *place, FILE *to)
+{
+	int ret = write_fds(place, to);
+
+	if (!ret)
+		ret = write_threads(place, to);
+	return ret ? ret : write_mappings(place, to);
+}
+
+static int write_tree(pid_t pid, FILE *to)
+{
+	_cleanup_(pid_list_done) struct pid_list tree = { 0 };
+	int ret = proc_list_tree(pid, &tree);
+
+	if (!ret && !tree.count)
+		return -ESRCH;
+	for (size_t i = 0; !ret && i < tree.count; i++) {
+		struct place place = { .pid = tree.pids[i] };
+
+		if (place.pid != pid)
+			(void)snprintf(place.words, sizeof(place.words), "process %d: ", place.pid);
+		ret = write_process(&place, to);
 	}
 	return ret;
 }
@@ -96,11 +128,7 @@ int selftest_state_read(pid_t pid, char **ret_text)
 
 	if (!to)
 		return -errno;
-	ret = write_fds(pid, to);
-	if (!ret)
-		ret = write_threads(pid, to);
-	if (!ret)
-		ret = write_mappings(pid, to);
+	ret = write_tree(pid, to);
 	if (fclose(to))
 		ret = ret ? ret : -ENOMEM;
 	if (ret)

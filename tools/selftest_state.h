@@ -8,8 +8,8 @@
 
 /* Whether the process has the file at @path open. */
 bool selftest_state_has_open(pid_t pid, const char *path);
-/* Lines with the descriptors, the threads, and the mappings of devices. The caller frees the text.
- */
+/* Lines with the descriptors, the threads, and the mappings of devices, of the process and its
+ * descendants. The caller frees the text. */
 int selftest_state_read(pid_t pid, char **ret_text);
 /* The first line that only one of the texts has, in @line, which begins with "lost" or "new". NULL:
  * both have the same lines. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+#include "kernel/proc.h"
 #include "selftest_dir.h"
 #include "selftest_run.h"
 #include "selftest_state.h"
@@ -31,6 +32,8 @@ struct trip {
 	const struct selftest_part *part;
 	const struct manner *manner;
 	pid_t pid;
+	/* The job and its descendants before the last dump. */
+	struct pid_list tree;
 	unsigned int num_dirs;
 	/* The log of the job, and how much of it was read. */
 	char log[PATH_MAX];
@@ -41,7 +44,7 @@ struct trip {
 	struct selftest_trip_result result;
 };
 
-/* Errors of a failed step of which the report has the line already. */
+/* Of a step that has failed, or that the driver does not allow: the report has the line already. */
 #define FAILED (-EPROTO)
 
 /* The report has one failure for each part. */
@@ -101,6 +104,13 @@ static void say_engine(struct trip *trip, const char *line)
 	selftest_report_say(&trip->selftest->report, NULL, "%s: %s", trip->part->label, line);
 }
 
+static int skip(struct trip *trip, const char *why)
+{
+	selftest_report_skip(&trip->selftest->report, "%s: %s, because %s", trip->part->label,
+			     trip->part->name, why);
+	return FAILED;
+}
+
 /* -EAGAIN: the job has not written this line yet. */
 static int read_until(struct trip *trip, const char *word)
 {
@@ -109,6 +119,8 @@ static int read_until(struct trip *trip, const char *word)
 	while (read_line(trip, line)) {
 		if (begins(line, "FAILED"))
 			return fail(trip, line + strlen("FAILED: "), NULL);
+		if (begins(line, "unable"))
+			return skip(trip, line + strlen("unable: "));
 		if (begins(line, "engine"))
 			say_engine(trip, line);
 		if (begins(line, "compared"))
@@ -156,7 +168,7 @@ static int wait_for_line(struct trip *trip, const char *word, const char *step)
 static int start_job(struct trip *trip)
 {
 	const struct selftest_part *part = trip->part;
-	const char *argv[12];
+	const char *argv[13];
 	char bytes[32];
 	int count = 0, ret;
 
@@ -174,6 +186,8 @@ static int start_job(struct trip *trip)
 		argv[count++] = "--packets";
 	if (part->kernel)
 		argv[count++] = "--kernel";
+	if (part->shares)
+		argv[count++] = "--share";
 	argv[count] = NULL;
 	ret = selftest_run_start(argv, "/dev/null", &trip->pid);
 	return ret ? fail_by(trip, ret, "the start of the job")
@@ -309,11 +323,17 @@ static int run_criu(struct trip *trip, const char *command, double *ret_seconds,
 		    errors);
 }
 
-/* Waits for the end of a job that was killed, by CRIU or by the selftest: its pid must be free. */
+/* Waits for the end of a job that was killed, by CRIU or by the selftest: its pids must be free.
+ * Its descendants become children of this process when it has ended. */
 static int reap(struct trip *trip)
 {
 	int status, ret = selftest_run_wait(trip->pid, trip->selftest->limit_s, &status);
 
+	for (size_t i = 0; !ret && i < trip->tree.count; i++) {
+		if (trip->tree.pids[i] != trip->pid)
+			ret = selftest_run_wait(trip->tree.pids[i], trip->selftest->limit_s,
+						&status);
+	}
 	return ret ? fail_by(trip, ret, "the job") : 0;
 }
 
@@ -346,7 +366,8 @@ static int make_dir(struct trip *trip)
 	char name[64];
 	int ret;
 
-	(void)snprintf(name, sizeof(name), "gpu-%s-%u", trip->part->gpus, ++trip->num_dirs);
+	(void)snprintf(name, sizeof(name), "gpu-%s-%s-%u", trip->part->gpus, trip->part->key,
+		       ++trip->num_dirs);
 	ret = join(trip->dir, trip->selftest->dir, name);
 	if (!ret && mkdir(trip->dir, 0700) < 0)
 		ret = -errno;
@@ -372,7 +393,10 @@ static int dump(struct trip *trip, char **ret_before)
 
 	if (ret)
 		return ret;
-	ret = selftest_state_read(trip->pid, ret_before);
+	pid_list_done(&trip->tree);
+	ret = proc_list_tree(trip->pid, &trip->tree);
+	if (!ret)
+		ret = selftest_state_read(trip->pid, ret_before);
 	if (ret)
 		return fail_by(trip, ret, "the state of the job");
 	trip->result.restore_s = -1;
@@ -426,7 +450,7 @@ static int dump_often(struct trip *trip, const struct manner *manner, unsigned i
 static int go(struct trip *trip)
 {
 	const struct selftest_part *part = trip->part;
-	const struct manner ended = { .name = "job" };
+	const struct manner ended = { .name = part->name };
 	const struct manner running = { .name = "job left running", .dump_option = "-R" };
 	char memory[32];
 	const struct manner late = { .name = "job left running with dump-memory",
@@ -451,14 +475,15 @@ int selftest_trip_run(struct selftest *selftest, const struct selftest_part *par
 	struct trip trip = {
 		.selftest = selftest,
 		.part = part,
-		.result = { .part = "job", .gpus = part->label },
+		.result = { .part = part->name, .gpus = part->label },
 	};
 	char name[64];
 	int ret, killed;
 
-	(void)snprintf(name, sizeof(name), "gpu-%s-job.log", part->gpus);
+	(void)snprintf(name, sizeof(name), "gpu-%s-%s.log", part->gpus, part->key);
 	ret = join(trip.log, selftest->dir, name);
 	ret = ret ? fail_by(&trip, ret, "the log of the job") : go(&trip);
+	pid_list_done(&trip.tree);
 	killed = selftest_run_kill_all();
 	if (killed)
 		(void)fail(&trip, "a process that was killed does not end: the driver hangs", NULL);

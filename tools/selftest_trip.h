@@ -8,7 +8,11 @@
 struct selftest_part {
 	const char *label; /* of the report: "GPU 0x07cd" */
 	const char *gpus;  /* for the job: the positions of its GPUs, or "all" */
+	const char *name;  /* of the report: "job" */
+	const char *key;   /* of the names of its files */
 	bool files, packets, kernel;
+	/* In place of the job, two processes that share buffers. */
+	bool shares;
 	/* Dumps that end the job and are restored. Then dumps that leave it running, of which the
 	 * last one is restored; the same with the option dump-memory. */
 	unsigned int trips, dumps;

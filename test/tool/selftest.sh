@@ -56,13 +56,16 @@ selftest_results() {
 	try "a running kernel" 0 "^GPU 0x07cd: gfx90a, 64.0 GiB, firmware"
 	try "a job that runs on" 0 "^ok  GPU 0x07cd: job left running, trip 1: dumped .*, left running; compared 7 bytes$"
 	try "the last images of a job that ran on" 0 "^ok  GPU 0x07cd: job left running, trip 3: dumped .*, restored in .*; compared 7 bytes$"
+	try "shared buffers" 0 "^ok  GPU 0x07cd: two processes that share buffers, trip 2: dumped .* restored in .*; compared 7 bytes$"
+	mistake=start-unable try "no shared buffers" 0 "^not tried  GPU 0x07cd: two processes that share buffers, because this driver shares no memory$" -Q
 	try "what the plugin says of a dump" 0 "^    dump: 1 processes, 6.0 MiB of contents in 1 s$"
 	try "what the plugin says of a restore" 0 "^    restore: 1 processes, 6.0 MiB of contents in 1 s$"
 	try "contents that are written later" 0 "^    dump: 1 processes, 6.0 MiB of contents in 1 s, dump-memory [1-9][0-9]*$"
 	machine=eight try "eight GPUs" 0 "^ok  GPU 0x579d: job, trip 1" -Q
 	machine=eight try "a process on eight GPUs" 0 "^ok  all GPUs: job, trip 1: dumped" -Q
+	machine=eight try "buffers that two GPUs share" 0 "^ok  two GPUs: two processes that share buffers, trip 1: dumped" -Q
 	machine=eight try "a GPU by its number" 0 "^ok  GPU 0x07cd" -Q -g 0
-	[ "$(grep -c '^ok' "$work/output")" = 1 ]
+	! grep '^ok' "$work/output" | grep -v "GPU 0x07cd: "
 	count "one GPU of eight" [ $? = 0 ]
 	machine=eight try "a GPU by its id" 0 "^ok  GPU 0x579d" -Q --gpu 0x579d
 	try "no such GPU" 2 "selftest: there is no GPU 9$" --gpu 9
@@ -95,7 +98,7 @@ selftest_limits() {
 
 selftest_reports() {
 	try "JSON" 0 '"right":true' --json
-	json "of the selftest" '.results | length == 8 and all(.[]; .gpus == "GPU 0x07cd" and .compared == "compared 7 bytes")'
+	json "of the selftest" '.results | length == 10 and all(.[]; .gpus == "GPU 0x07cd" and .compared == "compared 7 bytes")'
 	json "of the selftest, the machine" '.CRIU == "4.3" and .plugin != "" and .failures == []'
 	mistake=verify-fails try "JSON of a failure" 1 '"right":false' --json
 	json "of the selftest, a failure" '.failures[0].failure == "buffer 3 differs at 0x10"'
@@ -108,7 +111,7 @@ selftest_reports() {
 	MISTAKE='' LD_PRELOAD=$PWD/build/sim/libamdgpu_sim.so AMDGPU_SIM_MACHINE=one AMDGPU_SIM_KNOBS=kernel=6.18 PATH=$work/stand-in:$PATH \
 		tool=$work/stand-in/criu-amdgpu expect "selftest, images that stay" 0 "images and logs are in $work/images-dir/criu-amdgpu-selftest-" \
 		selftest -L build -D "$work/images-dir" --keep
-	count "images that stay" test -f "$work"/images-dir/*/gpu-0-1/task.img
+	count "images that stay" test -f "$work"/images-dir/*/gpu-0-job-1/task.img
 }
 
 # interrupted STEP HOW: the selftest is at this step when a signal, or the death of one of its two processes, ends it.

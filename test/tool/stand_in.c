@@ -4,8 +4,9 @@
  * starts it again with the same pid.
  *
  * MISTAKE in the environment: STEP-HOW. STEP is start, dump, restore or verify. HOW is "fails",
- * "hangs", "dies" (of the job), "leaks" (a descriptor), "leaves" (the job running) or "lies"
- * (restore: no process). A step that hangs makes the file REACHED first. */
+ * "hangs", "dies" (of the job), "leaks" (a descriptor), "leaves" (the job running), "lies"
+ * (restore: no process) or "unable" (start of processes that share buffers: the driver has no
+ * dma-bufs). A step that hangs makes the file REACHED first. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -108,6 +109,8 @@ static int job(char **argv)
 		hang();
 	if (must("start-fails"))
 		say(log, "FAILED: cannot open the GPUs");
+	if (must("start-unable") && option(argv, "--share"))
+		say(log, "unable: this driver shares no memory");
 	say(log, "engine alone: 7 MiB/s");
 	say(log, "ready");
 	/* Tells the restore that it may end. */

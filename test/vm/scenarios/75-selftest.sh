@@ -39,9 +39,17 @@ selftest_lists_the_rest() { # GPUS
 
 	! loses_waves || expected=$1
 	[[ $criu_version != 3.* ]] || expected=$((expected + $1))
+	with_kernel '6.1.*' && expected=$((expected + ($1 > 1 ? 2 : 1))) || true
 	[ "$(grep -c '^not tried' report.txt)" = "$expected" ] || fail "not tried: $(grep '^not tried' report.txt | head -n 4)"
 	! loses_waves || has_line report.txt "^not tried  GPU 0x.*: a running kernel, because this driver does not restore waves"
 	[[ $criu_version != 3.* ]] || has_line report.txt "^not tried  GPU 0x.*: user memory of memfds .* needs CRIU 4.0"
+	! with_kernel '6.1.*' || has_line report.txt "^not tried  GPU 0x.*: two processes that share buffers, because this driver shares no memory of KFD by dma-bufs"
+}
+
+# shares LABEL TRIPS: two processes share buffers, if the kernel has dma-bufs of KFD.
+shares() {
+	with_kernel '6.1.*' || [ "$(grep -c "^ok  $1: two processes that share buffers, trip .*; compared 131072 bytes in 2 buffers" report.txt)" = "$2" ] ||
+		fail "not $2 trips of shared buffers of $1"
 }
 
 scenario_selftest_quick() {
@@ -50,6 +58,7 @@ scenario_selftest_quick() {
 	has_line report.txt "^All that was tried is right.\$"
 	# The engine may have done all packets at the moment of the comparison.
 	has_line report.txt "^ok  GPU 0x[0-9a-f]*: job, trip 1: .*compared [0-9]* bytes in 4[0-9] buffers, [1-9][0-9]* packets, 32 events; [0-9]* bytes of packets were in flight\$"
+	shares "GPU 0x[0-9a-f]*" 1
 	selftest_names_machine
 	selftest_lists_the_rest 1
 }
@@ -62,6 +71,7 @@ scenario_selftest() { # long
 	has_line report.txt "^ok  GPU 0x.*: job left running, trip 3: .*, restored in .*; compared"
 	has_line report.txt "^ok  GPU 0x.*: job left running with dump-memory, trip 1: .*, restored in .*; compared"
 	has_line report.txt "^    dump: 1 processes on 1 GPUs, .* MiB/s, limited by"
+	shares "GPU 0x[0-9a-f]*" 2
 	selftest_names_machine
 	selftest_lists_the_rest 1
 }
@@ -69,8 +79,10 @@ scenario_selftest() { # long
 scenario_selftest_eight() { # long
 	machine eight
 	selftest 0 --quick
-	[ "$(grep -c '^ok  GPU' report.txt)" = 8 ] || fail "not eight GPUs"
+	[ "$(grep -c '^ok  GPU 0x[0-9a-f]*: job, ' report.txt)" = 8 ] || fail "not eight GPUs"
 	has_line report.txt "^ok  all GPUs: job, trip 1: "
+	shares "GPU 0x[0-9a-f]*" 1
+	shares "two GPUs" 1
 	selftest_names_machine
 	selftest_lists_the_rest 8
 }
@@ -87,11 +99,11 @@ scenario_selftest_beside() { # long
 	finish
 }
 
-# broken NAME SECONDS WORDS: the selftest with this plugin fails, and says why. A step may take so long. What the emulated GPU
-# and the kernel have seen of it is forgotten.
+# broken NAME SECONDS WORDS [PART]: the selftest with this plugin fails at this part ("job"), and says why. A step may take so
+# long. What the emulated GPU and the kernel have seen of it is forgotten.
 broken() {
 	selftest 1 --quick --limit "$2" -L "/opt/vm/lib/broken/$1"
-	has_line report.txt "^FAILED  GPU 0x[0-9a-f]*: job, trip [01]: $3"
+	has_line report.txt "^FAILED  GPU 0x[0-9a-f]*: ${4-job}, trip [01]: $3"
 	has_line report.txt "^The selftest has FAILED.\$"
 	forget_violations
 	forget_page_faults
@@ -104,6 +116,8 @@ scenario_selftest_broken() { # long
 	broken offset "$limit" ".*\(differs\|expected\|woke its waiter\)"
 	broken event "$limit" "\(quiet\|held\|latched\) event"
 	broken descriptor "$limit" "new: descriptor 400: /dev/kfd"
+	with_kernel '6.1.*' || has_line report.txt "^FAILED  GPU 0x[0-9a-f]*: two processes .*, trip 1: new: process [0-9]*: descriptor 400: /dev/kfd"
+	with_kernel '6.1.*' || broken shared "$limit" "rank [01]: the process that shares its buffer does not see what it writes" "two processes that share buffers"
 	broken pause 120 ".*\(hangs\|stands still\|has not ended\|never\|is lost\|read pointer\)"
 	! has_main_hook || broken queue "$limit" ".*\(chain broken\|expected\|differs\|hangs\|read pointer\|woke its waiter\)"
 }
