@@ -31,7 +31,6 @@
 #define LIBEXECDIR "/usr/libexec/criu-amdgpu"
 #endif
 
-#define JOB_FILE    "selftest-job"
 #define DEFAULT_DIR "/var/tmp"
 #define LOCKED_FILE "generation_id"
 /* Of the small buffers of a job, and of its memory that is not the GPU's; and of the areas in which
@@ -191,9 +190,10 @@ static int find_job(struct selftest *selftest)
 
 	if (slash)
 		*slash = '\0';
-	(void)snprintf(selftest->job, sizeof(selftest->job), "%.*s/" JOB_FILE, PATH_MAX - 32, self);
+	(void)snprintf(selftest->job, sizeof(selftest->job), "%.*s/" SELFTEST_JOB, PATH_MAX - 32,
+		       self);
 	if (access(selftest->job, X_OK) < 0)
-		(void)snprintf(selftest->job, sizeof(selftest->job), LIBEXECDIR "/" JOB_FILE);
+		(void)snprintf(selftest->job, sizeof(selftest->job), LIBEXECDIR "/" SELFTEST_JOB);
 	return access(selftest->job, X_OK) < 0
 		       ? trouble("cannot run %s; install the package again", selftest->job)
 		       : TOOL_YES;

@@ -11,6 +11,9 @@
 #include "selftest_report.h"
 #include "tool.h"
 
+/* The program of the job. */
+#define SELFTEST_JOB "selftest-job"
+
 struct selftest {
 	const struct tool_request *request;
 	struct check check;

@@ -99,13 +99,16 @@ struct together {
 	/* One process on all of them has what each of them restores. */
 	struct selftest_part all;
 	unsigned int usable, unusable;
-	/* Of the first usable GPU. */
+	/* The first usable one. */
+	const struct topology_node *first;
 	char label[16], number[16];
 };
 
-static void note_usable(struct together *together, const struct selftest_part *part)
+static void note_usable(struct together *together, const struct topology_node *gpu,
+			const struct selftest_part *part)
 {
 	if (!together->usable++) {
+		together->first = gpu;
 		(void)snprintf(together->label, sizeof(together->label), "%s", part->label);
 		(void)snprintf(together->number, sizeof(together->number), "%s", part->gpus);
 	}
@@ -129,7 +132,7 @@ static int try_gpu(struct selftest *selftest, const struct topology_node *gpu, u
 		together->unusable++;
 		return 0;
 	}
-	note_usable(together, &part);
+	note_usable(together, gpu, &part);
 	return selftest_trip_run(selftest, &part);
 }
 
@@ -165,6 +168,42 @@ static int try_shared(struct selftest *selftest, const struct together *together
 	return selftest_trip_run(selftest, &part);
 }
 
+/* Why no move can be tried, whatever the other GPUs are, or NULL. */
+static const char *forbid_move(const struct selftest *selftest, const struct together *together)
+{
+	if (selftest->request->gpu)
+		return "--gpu asks for this one only";
+	return together->usable + together->unusable < 2 ? "this machine has one GPU" : NULL;
+}
+
+/* The job of the first GPU comes back on another GPU of its kind. */
+static int try_move(struct selftest *selftest, const struct together *together)
+{
+	const char *forbidden = forbid_move(selftest, together);
+	char name[40], cause[SELFTEST_MOVE_CAUSE];
+	struct selftest_part part = together->all;
+	struct selftest_move move;
+
+	if (!together->usable)
+		return 0;
+	if (forbidden)
+		(void)snprintf(cause, sizeof(cause), "%s", forbidden);
+	if (forbidden || selftest_move_begin(selftest, together->first, &move, cause) < 0) {
+		selftest_report_skip(&selftest->report, "%s: a restore on another GPU, because %s",
+				     together->label, cause);
+		return 0;
+	}
+	(void)snprintf(name, sizeof(name), "job restored on GPU 0x%04x", move.to->gpu_id);
+	part.label = together->label;
+	part.gpus = "all"; /* that it sees */
+	part.name = name;
+	part.key = "move";
+	part.move = &move;
+	part.trips = 1;
+	part.dumps = 0;
+	return selftest_trip_run(selftest, &part);
+}
+
 int selftest_parts_run(struct selftest *selftest)
 {
 	const bool quick = selftest->request->quick;
@@ -185,5 +224,7 @@ int selftest_parts_run(struct selftest *selftest)
 			return ret;
 	}
 	ret = try_all(selftest, &together);
-	return ret ? ret : try_shared(selftest, &together);
+	if (!ret)
+		ret = try_shared(selftest, &together);
+	return ret ? ret : try_move(selftest, &together);
 }

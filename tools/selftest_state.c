@@ -14,6 +14,9 @@
 
 #include "amdgpu_plugin_util.h"
 #include "kernel/proc.h"
+#include "kernel/render_node.h"
+
+#define RENDER_PATH "/dev/dri/renderD"
 
 static void read_target(pid_t pid, int number, char target[PATH_MAX])
 {
@@ -39,11 +42,40 @@ bool selftest_state_has_open(pid_t pid, const char *path)
 	return false;
 }
 
-/* What a line begins with. The processes that belong to the job are named. */
+/* A process of the job. */
 struct place {
 	pid_t pid;
+	/* Its lines begin with these, empty for the first process. */
 	char words[32];
+	/* The minors of two render nodes, each of which is called by that of the other one, or 0.
+	 */
+	uint32_t swapped[2];
 };
+
+static uint32_t swap(const struct place *place, uint32_t number)
+{
+	for (int i = 0; i < 2; i++) {
+		if (place->swapped[i] == number)
+			return place->swapped[!i];
+	}
+	return number;
+}
+
+static void swap_node(const struct place *place, char target[PATH_MAX])
+{
+	uint32_t number;
+	char end;
+
+	if (sscanf(target, RENDER_PATH "%u%c", &number, &end) == 1)
+		(void)snprintf(target, PATH_MAX, RENDER_PATH "%u", swap(place, number));
+}
+
+static uint32_t swap_minor(const struct place *place, dev_t device)
+{
+	const uint32_t number = minor(device);
+
+	return major(device) == major(render_node_device(0)) ? swap(place, number) : number;
+}
 
 /* By number, because /proc has them in that order. */
 static int write_fds(const struct place *place, FILE *to)
@@ -54,6 +86,7 @@ static int write_fds(const struct place *place, FILE *to)
 
 	while (!ret && proc_next_fd(stream, &number, &error)) {
 		read_target(place->pid, number, target);
+		swap_node(place, target);
 		(void)fprintf(to, "%sdescriptor %d: %s\n", place->words, number, target);
 	}
 	return ret ? ret : error;
@@ -88,7 +121,8 @@ static int write_mappings(const struct place *place, FILE *to)
 			i++;
 		(void)fprintf(to, "%smapping %" PRIx64 "-%" PRIx64 " of device %u:%u\n",
 			      place->words, mappings[first].start, mappings[i - 1].end,
-			      major(mappings[first].device), minor(mappings[first].device));
+			      major(mappings[first].device),
+			      swap_minor(place, mappings[first].device));
 	}
 	return ret;
 }
@@ -102,7 +136,7 @@ static int write_process(const struct place *place, FILE *to)
 	return ret ? ret : write_mappings(place, to);
 }
 
-static int write_tree(pid_t pid, FILE *to)
+static int write_tree(pid_t pid, const struct place *names, FILE *to)
 {
 	_cleanup_(pid_list_done) struct pid_list tree = { 0 };
 	int ret = proc_list_tree(pid, &tree);
@@ -110,8 +144,9 @@ static int write_tree(pid_t pid, FILE *to)
 	if (!ret && !tree.count)
 		return -ESRCH;
 	for (size_t i = 0; !ret && i < tree.count; i++) {
-		struct place place = { .pid = tree.pids[i] };
+		struct place place = *names;
 
+		place.pid = tree.pids[i];
 		if (place.pid != pid)
 			(void)snprintf(place.words, sizeof(place.words), "process %d: ", place.pid);
 		ret = write_process(&place, to);
@@ -119,7 +154,7 @@ static int write_tree(pid_t pid, FILE *to)
 	return ret;
 }
 
-int selftest_state_read(pid_t pid, char **ret_text)
+static int read_state(pid_t pid, const struct place *names, char **ret_text)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
@@ -128,13 +163,23 @@ int selftest_state_read(pid_t pid, char **ret_text)
 
 	if (!to)
 		return -errno;
-	ret = write_tree(pid, to);
+	ret = write_tree(pid, names, to);
 	if (fclose(to))
 		ret = ret ? ret : -ENOMEM;
 	if (ret)
 		return ret;
 	*ret_text = take_ptr(&text);
 	return 0;
+}
+
+int selftest_state_read(pid_t pid, char **ret_text)
+{
+	return read_state(pid, &(const struct place){ 0 }, ret_text);
+}
+
+int selftest_state_read_swapped(pid_t pid, uint32_t one, uint32_t other, char **ret_text)
+{
+	return read_state(pid, &(const struct place){ .swapped = { one, other } }, ret_text);
 }
 
 static bool has_line(const char *text, const char *line, size_t length)

@@ -121,7 +121,7 @@ static int read_until(struct trip *trip, const char *word)
 			return fail(trip, line + strlen("FAILED: "), NULL);
 		if (begins(line, "unable"))
 			return skip(trip, line + strlen("unable: "));
-		if (begins(line, "engine"))
+		if (begins(line, "engine") && !trip->part->move)
 			say_engine(trip, line);
 		if (begins(line, "compared"))
 			(void)snprintf(trip->compared, sizeof(trip->compared), "%s", line);
@@ -340,12 +340,23 @@ static int reap(struct trip *trip)
 /* --- the trip -----------------------------------------------------------------------------------
  */
 
+/* As if the job had come back on its GPU: on that one it would have the render node of the other.
+ */
+static int read_state(const struct trip *trip, char **ret_text)
+{
+	const struct selftest_move *move = trip->part->move;
+
+	return move ? selftest_state_read_swapped(trip->pid, move->to->drm_render_minor,
+						  move->from->drm_render_minor, ret_text)
+		    : selftest_state_read(trip->pid, ret_text);
+}
+
 /* @before: what selftest_state_read() has said. */
 static int compare(struct trip *trip, const char *before)
 {
 	_cleanup_free_ char *after = NULL;
 	char line[LINE_SIZE];
-	int ret = selftest_state_read(trip->pid, &after);
+	int ret = read_state(trip, &after);
 
 	if (ret)
 		return fail_by(trip, ret, "the state of the job");
@@ -450,7 +461,9 @@ static int dump_often(struct trip *trip, const struct manner *manner, unsigned i
 static int go(struct trip *trip)
 {
 	const struct selftest_part *part = trip->part;
-	const struct manner ended = { .name = part->name };
+	const struct manner ended = { .name = part->name,
+				      .variable = part->move ? "AMDGPU_DEVICE_MAP" : NULL,
+				      .value = part->move ? part->move->map : NULL };
 	const struct manner running = { .name = "job left running", .dump_option = "-R" };
 	char memory[32];
 	const struct manner late = { .name = "job left running with dump-memory",
@@ -461,6 +474,8 @@ static int go(struct trip *trip)
 
 	(void)snprintf(memory, sizeof(memory), "%ju", (uintmax_t)trip->selftest->check.contents);
 	ret = start_job(trip);
+	if (part->move)
+		selftest_move_show(part->move);
 	if (!ret)
 		ret = dump_often(trip, &ended, part->trips);
 	if (!ret)

@@ -4,6 +4,7 @@
 #define AMDGPU_PLUGIN_TOOLS_SELFTEST_TRIP_H
 
 #include "selftest.h"
+#include "selftest_move.h"
 
 struct selftest_part {
 	const char *label; /* of the report: "GPU 0x07cd" */
@@ -13,6 +14,8 @@ struct selftest_part {
 	bool files, packets, kernel;
 	/* In place of the job, two processes that share buffers. */
 	bool shares;
+	/* The job comes back on another GPU. NULL: on those that it had. */
+	struct selftest_move *move;
 	/* Dumps that end the job and are restored. Then dumps that leave it running, of which the
 	 * last one is restored; the same with the option dump-memory. */
 	unsigned int trips, dumps;

@@ -189,12 +189,15 @@ static int choose_name(char name[HIDE_NAME_SIZE])
 	return 0;
 }
 
-static int load_and_attach(const uint32_t *minors, size_t count, const char name[HIDE_NAME_SIZE],
-			   const char **ret_cause)
+int hide_attach(const uint32_t *minors, size_t count, const char name[HIDE_NAME_SIZE],
+		const char **ret_cause)
 {
 	_cleanup_close_ int cgroup = -1, program = -1;
 	int ret = cgroup_open_own(NULL, &cgroup);
 
+	*ret_cause = "too many GPUs are visible";
+	if (count > HIDE_MINORS_MAX)
+		return -E2BIG;
 	*ret_cause = "the task does not see its cgroup (cgroup v2)";
 	if (ret < 0)
 		return ret;
@@ -215,11 +218,9 @@ int hide_begin(const uint32_t *minors, size_t count, struct hide *ret_hide, cons
 	char name[HIDE_NAME_SIZE];
 
 	*ret_cause = "the task cannot get a name of its own";
-	if (count > HIDE_MINORS_MAX)
-		return -E2BIG;
 	if (choose_name(name) < 0 || prctl(PR_GET_NAME, hide.old_name) < 0)
 		return -EIO;
-	hide.link = load_and_attach(minors, count, name, ret_cause);
+	hide.link = hide_attach(minors, count, name, ret_cause);
 	if (hide.link < 0)
 		return hide.link;
 	(void)prctl(PR_SET_NAME, name);

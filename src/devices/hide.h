@@ -28,6 +28,11 @@ struct hide {
 int hide_begin(const uint32_t *minors, size_t count, struct hide *ret_hide, const char **ret_cause);
 void hide_end(struct hide *hide);
 
+/* The same for all threads of the caller's cgroup that have this name: those that a program will
+ * have, for example. Returns a link, and the caller closes it, which ends that. */
+int hide_attach(const uint32_t *minors, size_t count, const char name[HIDE_NAME_SIZE],
+		const char **ret_cause);
+
 /* The program (BPF_PROG_TYPE_CGROUP_DEVICE): returns 0 if a thread named @name accesses one of the
  * render nodes, and otherwise 1, which allows the access. @ret_program has room for
  * HIDE_INSTRUCTIONS_MAX. Returns the number of instructions. */

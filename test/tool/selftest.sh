@@ -64,6 +64,10 @@ selftest_results() {
 	machine=eight try "eight GPUs" 0 "^ok  GPU 0x579d: job, trip 1" -Q
 	machine=eight try "a process on eight GPUs" 0 "^ok  all GPUs: job, trip 1: dumped" -Q
 	machine=eight try "buffers that two GPUs share" 0 "^ok  two GPUs: two processes that share buffers, trip 1: dumped" -Q
+	# Whether GPUs can be hidden depends on the machine.
+	machine=eight try "a move" 0 "^\(ok  GPU 0x07cd: job restored on GPU 0x.*restored in\|not tried  GPU 0x07cd: a restore on another GPU, because GPUs cannot be hidden from a job: \)" -Q
+	try "no move on a machine with one GPU" 0 "^not tried  GPU 0x07cd: a restore on another GPU, because this machine has one GPU$" -Q
+	machine=eight try "no move from the only GPU that is asked for" 0 "^not tried  GPU 0x07cd: a restore on another GPU, because --gpu asks for this one only$" -Q -g 0
 	machine=eight try "a GPU by its number" 0 "^ok  GPU 0x07cd" -Q -g 0
 	! grep '^ok' "$work/output" | grep -v "GPU 0x07cd: "
 	count "one GPU of eight" [ $? = 0 ]

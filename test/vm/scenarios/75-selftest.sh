@@ -33,17 +33,29 @@ selftest_names_machine() {
 	! grep -q "$(hostname)" report.txt || fail "the report has the host's name"
 }
 
-# What this kernel or CRIU cannot restore is listed, and nothing else is.
+# What this machine, kernel or CRIU cannot restore is listed, and nothing else is.
 selftest_lists_the_rest() { # GPUS
 	local expected=0
 
-	! loses_waves || expected=$1
+	[ "$1" != 1 ] || {
+		expected=1
+		has_line report.txt "^not tried  GPU 0x.*: a restore on another GPU, because this machine has one GPU"
+	}
+
+	! loses_waves || expected=$((expected + $1))
 	[[ $criu_version != 3.* ]] || expected=$((expected + $1))
 	with_kernel '6.1.*' && expected=$((expected + ($1 > 1 ? 2 : 1))) || true
 	[ "$(grep -c '^not tried' report.txt)" = "$expected" ] || fail "not tried: $(grep '^not tried' report.txt | head -n 4)"
 	! loses_waves || has_line report.txt "^not tried  GPU 0x.*: a running kernel, because this driver does not restore waves"
 	[[ $criu_version != 3.* ]] || has_line report.txt "^not tried  GPU 0x.*: user memory of memfds .* needs CRIU 4.0"
 	! with_kernel '6.1.*' || has_line report.txt "^not tried  GPU 0x.*: two processes that share buffers, because this driver shares no memory of KFD by dma-bufs"
+}
+
+# A cgroup in which a program can hide GPUs, which is not possible in the root.
+leave_root_cgroup() {
+	gpu_group=/sys/fs/cgroup/shown-$$-$RANDOM
+	mkdir "$gpu_group"
+	echo $$ > "$gpu_group/cgroup.procs"
 }
 
 # shares LABEL TRIPS: two processes share buffers, if the kernel has dma-bufs of KFD.
@@ -77,12 +89,15 @@ scenario_selftest() { # long
 }
 
 scenario_selftest_eight() { # long
+	another_gpu=1
 	machine eight
+	leave_root_cgroup
 	selftest 0 --quick
 	[ "$(grep -c '^ok  GPU 0x[0-9a-f]*: job, ' report.txt)" = 8 ] || fail "not eight GPUs"
 	has_line report.txt "^ok  all GPUs: job, trip 1: "
 	shares "GPU 0x[0-9a-f]*" 1
 	shares "two GPUs" 1
+	has_line report.txt "^ok  GPU 0x[0-9a-f]*: job restored on GPU 0x[0-9a-f]*, trip 1: .*restored in .*; compared"
 	selftest_names_machine
 	selftest_lists_the_rest 8
 }
@@ -97,6 +112,19 @@ scenario_selftest_beside() { # long
 	selftest 0 --quick --force --gpu 0
 	verify
 	finish
+}
+
+# Two GPUs: a job moves to the other one, unless it is in the root cgroup, or a plugin leaves it where it was.
+scenario_selftest_two() { # long
+	another_gpu=1
+	machine two
+	selftest 0 --quick
+	has_line report.txt "^not tried  GPU 0x[0-9a-f]*: a restore on another GPU, because GPUs cannot be hidden from a job: .*root cgroup"
+	leave_root_cgroup
+	selftest 0 --quick
+	has_line report.txt "^ok  GPU 0x[0-9a-f]*: job restored on GPU 0x[0-9a-f]*, trip 1: .*restored in .*; compared"
+	shares "two GPUs" 1
+	broken place "$limit" "lost: descriptor [0-9]*: /dev/dri/renderD" "job restored on GPU 0x[0-9a-f]*"
 }
 
 # broken NAME SECONDS WORDS [PART]: the selftest with this plugin fails at this part ("job"), and says why. A step may take so
