@@ -47,8 +47,8 @@ void check_machine_gpu(struct check *check, const struct topology_node *gpu);
 
 /* check_criu.c: CRIU, and whether it will load the plugin. */
 void check_criu(struct check *check);
-/* Finds the program criu in PATH. Returns false if PATH does not have it. */
-bool check_find_criu(char path[PATH_MAX]);
+/* Finds a program in PATH. Returns false if PATH does not have it. */
+bool check_find_program(const char *name, char path[PATH_MAX]);
 
 /* check_process.c: the process of the request and its descendants. TOOL_TROUBLE: there is no such
  * process. Free the list with pid_list_done(), also then. */

@@ -47,7 +47,7 @@ static const char *name_releases(unsigned int hooks)
 	}
 }
 
-bool check_find_criu(char path[PATH_MAX])
+bool check_find_program(const char *name, char path[PATH_MAX])
 {
 	const char *variable = getenv("PATH");
 	_cleanup_free_ char *directories = NULL;
@@ -56,7 +56,7 @@ bool check_find_criu(char path[PATH_MAX])
 	if (asprintf(&directories, "%s" MORE_DIRECTORIES, variable ? variable : "") < 0)
 		return false;
 	for (rest = directories; (directory = strsep(&rest, ":"));) {
-		if (*directory && snprintf(path, PATH_MAX, "%s/criu", directory) < PATH_MAX &&
+		if (*directory && snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX &&
 		    !access(path, X_OK))
 			return true;
 	}
@@ -166,7 +166,7 @@ void check_criu(struct check *check)
 	_cleanup_(elf_close) struct elf criu = { 0 };
 	char path[PATH_MAX];
 
-	if (!check_find_criu(path)) {
+	if (!check_find_program("criu", path)) {
 		check_refuse(check, "CRIU: is not in PATH; install criu");
 	} else {
 		int ret = elf_open(path, &criu);

@@ -42,7 +42,7 @@ static bool find_file_capabilities(uint64_t *ret_capabilities)
 	struct statvfs mount;
 	char path[PATH_MAX];
 
-	return check_find_criu(path) && geteuid() && !proc_in_user_namespace() &&
+	return check_find_program("criu", path) && geteuid() && !proc_in_user_namespace() &&
 	       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 && !statvfs(path, &mount) &&
 	       !(mount.f_flag & ST_NOSUID) && read_file_capabilities(path, ret_capabilities);
 }

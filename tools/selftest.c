@@ -339,7 +339,7 @@ int selftest_command(const struct tool_request *request)
 		ret = read_numbers(&selftest);
 	if (ret == TOOL_YES)
 		ret = find_job(&selftest);
-	if (ret == TOOL_YES && !check_find_criu(selftest.criu))
+	if (ret == TOOL_YES && !check_find_program("criu", selftest.criu))
 		ret = trouble("criu is not in PATH%s", "");
 	if (ret == TOOL_YES && selftest_report_init(&selftest.report, request->json) < 0)
 		ret = trouble("no memory%s", "");

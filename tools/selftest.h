@@ -18,6 +18,8 @@ struct selftest {
 	const struct tool_request *request;
 	struct check check;
 	char criu[PATH_MAX], job[PATH_MAX];
+	/* Empty: there is none. */
+	char streamer[PATH_MAX];
 	/* Of this selftest alone, in the directory for images. */
 	char dir[PATH_MAX];
 	/* More VRAM of each job, beside its small buffers. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "foresee.h"
+#include "selftest_stream.h"
 #include "selftest_trip.h"
 #include "text.h"
 
@@ -204,6 +205,20 @@ static int try_move(struct selftest *selftest, const struct together *together)
 	return selftest_trip_run(selftest, &part);
 }
 
+/* What is not tried on any GPU. */
+static void skip_manners(struct selftest *selftest)
+{
+	if (!selftest_stream_find(selftest->streamer))
+		*selftest->streamer = '\0';
+	if (selftest->request->quick)
+		selftest_report_skip(
+			&selftest->report,
+			"dumps that leave the job running, dump-memory and --stream, because of --quick");
+	else if (!*selftest->streamer)
+		selftest_report_skip(&selftest->report,
+				     "--stream, because " SELFTEST_STREAMER " is not in PATH");
+}
+
 int selftest_parts_run(struct selftest *selftest)
 {
 	const bool quick = selftest->request->quick;
@@ -217,6 +232,7 @@ int selftest_parts_run(struct selftest *selftest)
 					      .dumps = quick ? 0 : 3 } };
 	int ret;
 
+	skip_manners(selftest);
 	SELFTEST_FOR_EACH_GPU(selftest, gpu, index)
 	{
 		ret = try_gpu(selftest, gpu, index - 1, &together);

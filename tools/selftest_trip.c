@@ -13,24 +13,17 @@
 
 #include "amdgpu_plugin_util.h"
 #include "kernel/proc.h"
+#include "selftest_criu.h"
 #include "selftest_dir.h"
 #include "selftest_run.h"
 #include "selftest_state.h"
 
-#define LINE_SIZE   1024
-#define ERROR_LINES 6u
-
-/* A part of a job's life: how it is dumped and restored. */
-struct manner {
-	const char *name;
-	const char *dump_option;      /* of CRIU */
-	const char *variable, *value; /* an option of the plugin, in CRIU's environment */
-};
+#define LINE_SIZE 1024
 
 struct trip {
 	struct selftest *selftest;
 	const struct selftest_part *part;
-	const struct manner *manner;
+	const struct selftest_manner *manner;
 	pid_t pid;
 	/* The job and its descendants before the last dump. */
 	struct pid_list tree;
@@ -204,123 +197,20 @@ static int ask_job(struct trip *trip, int number, const char *answer, const char
 /* --- CRIU ---------------------------------------------------------------------------------------
  */
 
-static void count_file(const char *dir, const char *name, uint64_t *bytes)
-{
-	struct stat file;
-	char path[PATH_MAX];
-
-	if (!join(path, dir, name) && !stat(path, &file) && S_ISREG(file.st_mode))
-		*bytes += (uint64_t)file.st_size;
-}
-
-static uint64_t count_images(const char *dir)
-{
-	_cleanup_closedir_ DIR *stream = opendir(dir);
-	struct dirent *entry;
-	uint64_t bytes = 0;
-	int error = 0;
-
-	while (stream && (entry = next_entry(stream, &error))) {
-		if (strstr(entry->d_name, ".img"))
-			count_file(dir, entry->d_name, &bytes);
-	}
-	return bytes;
-}
-
-static bool is_error(const char *line)
-{
-	return strstr(line, "Error (") || strstr(line, "Warn  (amdgpu_plugin)");
-}
-
-/* The first errors of a log of CRIU, in @text. */
-static void read_errors(const char *path, char *text, size_t size)
-{
-	_cleanup_fclose_ FILE *file = stream_open(path);
-	char line[LINE_SIZE];
-	unsigned int count = 0;
-
-	text[0] = '\0';
-	while (file && count < ERROR_LINES && fgets(line, sizeof(line), file)) {
-		if (!is_error(line))
-			continue;
-		count++;
-		(void)snprintf(text + strlen(text), size - strlen(text), "%s", line);
-	}
-}
-
-static void read_said(const char *path, char said[SELFTEST_SAID])
-{
-	static const char prefix[] = "amdgpu_plugin: ";
-	_cleanup_fclose_ FILE *file = stream_open(path);
-	char line[LINE_SIZE];
-
-	said[0] = '\0';
-	while (file && fgets(line, sizeof(line), file)) {
-		const char *text = strstr(line, prefix);
-
-		if (!text || !strstr(text, " MiB of contents in "))
-			continue;
-		text += strlen(prefix);
-		(void)snprintf(said, SELFTEST_SAID, "%.*s", (int)strcspn(text, "\n"), text);
-	}
-}
-
-/* CRIU inherits the option of the plugin. */
-static int start_criu(const struct trip *trip, const char *const argv[], const char *output,
-		      pid_t *ret_pid)
-{
-	const struct manner *manner = trip->manner;
-	int ret;
-
-	if (manner->variable && setenv(manner->variable, manner->value, 1) < 0)
-		return -errno;
-	ret = selftest_run_start(argv, output, ret_pid);
-	if (manner->variable)
-		(void)unsetenv(manner->variable);
-	return ret;
-}
-
 /* @command: "dump" or "restore" */
 static int run_criu(struct trip *trip, const char *command, double *ret_seconds,
 		    char ret_said[SELFTEST_SAID])
 {
-	const char *libdir = trip->selftest->request->libdir;
-	char log[64], path[PATH_MAX], pid[16], errors[ERROR_LINES * LINE_SIZE];
-	const char *argv[16] = { trip->selftest->criu, command, "-D", trip->dir, "-o", log, "-v4" };
-	int count = 7, status, ret;
-	double begin = now_seconds();
-	pid_t criu;
+	struct selftest_criu criu = {
+		.command = command, .dir = trip->dir, .pid = trip->pid, .manner = trip->manner
+	};
+	int ret = selftest_criu_run(trip->selftest, &criu);
 
-	(void)snprintf(log, sizeof(log), "%s.log", command);
-	(void)snprintf(pid, sizeof(pid), "%d", trip->pid);
-	if (libdir) {
-		argv[count++] = "-L";
-		argv[count++] = libdir;
-	}
-	if (!strcmp(command, "dump")) {
-		argv[count++] = "-t";
-		argv[count++] = pid;
-		argv[count++] = trip->manner->dump_option;
-	} else {
-		argv[count++] = "-d";
-	}
-	ret = join(path, trip->dir, "criu.txt");
-	if (!ret)
-		ret = start_criu(trip, argv, path, &criu);
-	if (!ret)
-		ret = selftest_run_wait(criu, trip->selftest->limit_s, &status);
-	*ret_seconds = now_seconds() - begin;
-	if (ret)
-		return fail_by(trip, ret, command);
-	if (!join(path, trip->dir, log))
-		read_said(path, ret_said);
-	if (WIFEXITED(status) && !WEXITSTATUS(status))
-		return 0;
-	if (!join(path, trip->dir, log))
-		read_errors(path, errors, sizeof(errors));
-	return fail(trip,
-		    !strcmp(command, "dump") ? "criu dump has failed" : "criu restore has failed",
-		    errors);
+	*ret_seconds = criu.seconds;
+	memcpy(ret_said, criu.said, sizeof(criu.said));
+	if (ret == -EPROTO)
+		return fail(trip, criu.step, criu.errors);
+	return ret ? fail_by(trip, ret, criu.step) : 0;
 }
 
 /* Waits for the end of a job that was killed, by CRIU or by the selftest: its pids must be free.
@@ -413,7 +303,7 @@ static int dump(struct trip *trip, char **ret_before)
 	trip->result.restore_s = -1;
 	trip->result.restore_said[0] = '\0';
 	ret = run_criu(trip, "dump", &trip->result.dump_s, trip->result.dump_said);
-	trip->result.image_bytes = count_images(trip->dir);
+	trip->result.image_bytes = selftest_dir_count_images(trip->dir);
 	return ret;
 }
 
@@ -445,7 +335,7 @@ static int dump_once(struct trip *trip, bool restored)
 	return ret ? ret : pass(trip);
 }
 
-static int dump_often(struct trip *trip, const struct manner *manner, unsigned int count)
+static int dump_often(struct trip *trip, const struct selftest_manner *manner, unsigned int count)
 {
 	int ret = 0;
 
@@ -461,15 +351,16 @@ static int dump_often(struct trip *trip, const struct manner *manner, unsigned i
 static int go(struct trip *trip)
 {
 	const struct selftest_part *part = trip->part;
-	const struct manner ended = { .name = part->name,
-				      .variable = part->move ? "AMDGPU_DEVICE_MAP" : NULL,
-				      .value = part->move ? part->move->map : NULL };
-	const struct manner running = { .name = "job left running", .dump_option = "-R" };
+	const struct selftest_manner ended = { .name = part->name,
+					       .variable = part->move ? "AMDGPU_DEVICE_MAP" : NULL,
+					       .value = part->move ? part->move->map : NULL };
+	const struct selftest_manner running = { .name = "job left running", .dump_option = "-R" };
+	const struct selftest_manner streamed = { .name = "job streamed", .streams = true };
 	char memory[32];
-	const struct manner late = { .name = "job left running with dump-memory",
-				     .dump_option = "-R",
-				     .variable = "AMDGPU_DUMP_MEMORY",
-				     .value = memory };
+	const struct selftest_manner late = { .name = "job left running with dump-memory",
+					      .dump_option = "-R",
+					      .variable = "AMDGPU_DUMP_MEMORY",
+					      .value = memory };
 	int ret;
 
 	(void)snprintf(memory, sizeof(memory), "%ju", (uintmax_t)trip->selftest->check.contents);
@@ -482,6 +373,8 @@ static int go(struct trip *trip)
 		ret = dump_often(trip, &running, part->dumps);
 	if (!ret && part->dumps)
 		ret = dump_often(trip, &late, 1);
+	if (!ret && part->dumps && *trip->selftest->streamer)
+		ret = dump_often(trip, &streamed, 1);
 	return ret ? ret : ask_job(trip, SIGTERM, "finished ok", "the end of the job");
 }
 

@@ -46,6 +46,35 @@ stand_ins() {
 	cp build/criu-amdgpu "$work/stand-in/"
 }
 
+# streamer MISTAKE: a stand-in for criu-image-streamer, which keeps words for the stream.
+streamer() {
+	cat > "$work/stand-in/criu-image-streamer" <<-END
+		#!/bin/sh
+		[ "$1" != silent ] || exec sleep 60
+		[ "$1" != dies ] || exit 1
+		[ "\$1" = -D ] && [ -d "\$2" ] || exit 1
+		echo "socket-init" >&2
+		[ "\$3" != capture ] || exec echo words
+		[ "\$(cat)" = words ] || exec sleep 60
+	END
+	chmod +x "$work/stand-in/criu-image-streamer"
+}
+
+# With the program of that name, without it, and with one that fails.
+selftest_streams() {
+	try "no streamer" 0 "^not tried  --stream, because criu-image-streamer is not in PATH$"
+	streamer right
+	try "a streamed dump" 0 "^    dump: .*, streamed$"
+	try "a streamed restore" 0 "^    restore: .*, streamed$"
+	count "a streamed trip" grep -q "^ok  GPU 0x07cd: job streamed, trip 1: dumped .*, restored in .*; compared 7 bytes$" "$work/output"
+	count "nothing but a streamer" [ "$(grep '^not tried' "$work/output")" = "not tried  GPU 0x07cd: a restore on another GPU, because this machine has one GPU" ]
+	streamer silent
+	try "a streamer that hangs" 1 "^FAILED  GPU 0x07cd: job streamed, trip 1: the start of criu-image-streamer has not ended in 1 s$" --limit 1
+	streamer dies
+	try "a streamer that dies" 1 "^FAILED  GPU 0x07cd: job streamed, trip 1: criu-image-streamer has ended before it was ready$"
+	rm "$work/stand-in/criu-image-streamer"
+}
+
 # Each kind of machine, each result, and each mistake of a step.
 selftest_results() {
 	expect "selftest, no GPU" 3 "^criu-amdgpu: selftest: this machine has no AMD GPU$" selftest
@@ -184,6 +213,7 @@ stand_ins_and() { stand_ins; "$@"; }
 selftests() {
 	stand_ins
 	selftest_results
+	selftest_streams
 	selftest_limits
 	selftest_reports
 	selftest_needs

@@ -138,7 +138,7 @@ static int complain(const char *dir, const char *log)
 	return 1;
 }
 
-static void summarize(const char *dir, const char *log, const char *what)
+static void summarize(const char *dir, const char *log, const char *what, bool streams)
 {
 	const char *memory = getenv("AMDGPU_DUMP_MEMORY");
 	char path[4096];
@@ -149,8 +149,9 @@ static void summarize(const char *dir, const char *log, const char *what)
 	if (!file)
 		return;
 	(void)fprintf(file,
-		      "(00.2) amdgpu_plugin: %s: 1 processes, 6.0 MiB of contents in 1 s%s%s\n",
-		      what, memory ? ", dump-memory " : "", memory ? memory : "");
+		      "(00.2) amdgpu_plugin: %s: 1 processes, 6.0 MiB of contents in 1 s%s%s%s\n",
+		      what, memory ? ", dump-memory " : "", memory ? memory : "",
+		      streams ? ", streamed" : "");
 	(void)fclose(file);
 }
 
@@ -234,7 +235,7 @@ static int criu(char **argv)
 
 	if (strcmp(argv[1], "--version") == 0)
 		return puts("Version: 4.3") == EOF;
-	summarize(dir, log, argv[1]);
+	summarize(dir, log, argv[1], option(argv, "--stream"));
 	if (strcmp(argv[1], "dump") == 0) {
 		if (must("dump-hangs"))
 			hang();
