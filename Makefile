@@ -63,6 +63,11 @@ $(JOB): $(JOB_OBJECTS)
 	$(Q)$(CC) -Wl,--as-needed,-z,relro,-z,now $(LDFLAGS) -o $@ $^ -pthread
 
 $(BUILD)/tools/selftest.o: CPPFLAGS += -DLIBEXECDIR='"$(LIBEXECDIR)"'
+$(BUILD)/tools/selftest.o: $(BUILD)/libexecdir
+# The value that the object has. make install may have another one.
+$(BUILD)/libexecdir: always
+	@mkdir -p $(@D)
+	@echo '$(LIBEXECDIR)' | cmp -s - $@ || echo '$(LIBEXECDIR)' > $@
 
 # The kernel's header of KFD wants drm/drm.h, which libdrm has elsewhere.
 $(JOB_OBJECTS): CPPFLAGS += -I$(BUILD)/selftest -I$(BUILD)/selftest/include
@@ -174,4 +179,4 @@ format:
 
 -include $(OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(JOB_OBJECTS:.o=.d)
 
-.PHONY: all analyse check check-containers check-deb check-driver check-kills deb demo dist install package uninstall clean format
+.PHONY: all always analyse check check-containers check-deb check-driver check-kills deb demo dist install package uninstall clean format
