@@ -132,7 +132,7 @@ install: $(PLUGIN) $(TOOL) $(JOB)
 	install -D -m 0644 man/criu-amdgpu.1 $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	install -D -m 0644 man/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5
 	install -D -m 0644 man/$(NAME).7 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
-	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md NEWS.md
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md NEWS.md CONTRIBUTING.md
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/docs docs/*.md
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples docs/examples/*
 
@@ -141,7 +141,7 @@ uninstall:
 	rm -f $(DESTDIR)$(COMPLETIONDIR)/criu-amdgpu
 	rm -f $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
-	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,README.md NEWS.md $(wildcard docs/*.md) $(patsubst docs/%,%,$(wildcard docs/examples/*)))
+	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,README.md NEWS.md CONTRIBUTING.md $(wildcard docs/*.md) $(patsubst docs/%,%,$(wildcard docs/examples/*)))
 	@tools/package/prune "$(DESTDIR)" $(PLUGINDIR) $(LIBEXECDIR) $(COMPLETIONDIR) $(patsubst %/,%,$(dir $(COMPLETIONDIR))) \
 		$(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7 $(DOCDIR)/docs $(DOCDIR)/examples $(DOCDIR) -- $(BINDIR) $(MANDIR)
 
@@ -159,7 +159,7 @@ dist:
 
 # The Debian package, made with the tools of this machine. Its unit tests are those of `make unit`.
 PACKAGE       := $(BUILD)/package/criu-plugin-amdgpu.deb
-PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md NEWS.md criu-amdgpu.proto test/data/kernels/gfx90a.txt $(wildcard tools/*.* selftest/* man/* docs/*.md \
+PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md NEWS.md CONTRIBUTING.md criu-amdgpu.proto test/data/kernels/gfx90a.txt $(wildcard tools/*.* selftest/* man/* docs/*.md \
 		 docs/examples/* tools/package/* debian/* debian/source/*)
 
 $(PACKAGE): $(PACKAGE_FILES)
