@@ -139,14 +139,19 @@ static int try_gpu(struct selftest *selftest, const struct topology_node *gpu, u
 
 static int try_all(struct selftest *selftest, const struct together *together)
 {
-	if (together->usable + together->unusable < 2)
+	char cause[48] = "--gpu asks for one only";
+
+	if (topology_count_gpus(&selftest->check.topology) < 2)
 		return 0;
-	if (!together->unusable)
+	if (!selftest->request->gpu && !together->unusable)
 		return selftest_trip_run(selftest, &together->all);
+	if (!selftest->request->gpu)
+		(void)snprintf(cause, sizeof(cause), "%u of them cannot be tried",
+			       together->unusable);
 	selftest_report_skip(
 		&selftest->report,
-		"all GPUs: a process on all of them, because %u of them cannot be tried",
-		together->unusable);
+		"all GPUs: a job on all of them, and buffers that two of them share, because %s",
+		cause);
 	return 0;
 }
 

@@ -97,6 +97,7 @@ selftest_results() {
 	machine=eight try "a move" 0 "^\(ok  GPU 0x07cd: job restored on GPU 0x.*restored in\|not tried  GPU 0x07cd: a restore on another GPU, because GPUs cannot be hidden from a job: \)" -Q
 	try "no move on a machine with one GPU" 0 "^not tried  GPU 0x07cd: a restore on another GPU, because this machine has one GPU$" -Q
 	machine=eight try "no move from the only GPU that is asked for" 0 "^not tried  GPU 0x07cd: a restore on another GPU, because --gpu asks for this one only$" -Q -g 0
+	machine=eight try "no job on all GPUs if one is asked for" 0 "^not tried  all GPUs: a job on all of them, .*, because --gpu asks for one only$" -Q -g 0
 	machine=eight try "a GPU by its number" 0 "^ok  GPU 0x07cd" -Q -g 0
 	! grep '^ok' "$work/output" | grep -v "GPU 0x07cd: "
 	count "one GPU of eight" [ $? = 0 ]
