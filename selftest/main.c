@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 #include "engine.h"
 #include "job.h"
@@ -17,10 +18,15 @@
 #define PACE_US 2000
 
 static const struct option long_options[] = {
-	{ "log", required_argument, NULL, 'l' },   { "gpus", required_argument, NULL, 'g' },
-	{ "bytes", required_argument, NULL, 'b' }, { "files", no_argument, NULL, 'f' },
-	{ "kernel", no_argument, NULL, 'k' },      { "packets", no_argument, NULL, 'p' },
-	{ "share", no_argument, NULL, 's' },       { 0 },
+	{ "log", required_argument, NULL, 'l' },
+	{ "name", required_argument, NULL, 'n' },
+	{ "gpus", required_argument, NULL, 'g' },
+	{ "bytes", required_argument, NULL, 'b' },
+	{ "files", no_argument, NULL, 'f' },
+	{ "kernel", no_argument, NULL, 'k' },
+	{ "packets", no_argument, NULL, 'p' },
+	{ "share", no_argument, NULL, 's' },
+	{ 0 },
 };
 
 struct arguments {
@@ -38,6 +44,10 @@ static int read_options(int argc, char **argv, struct arguments *arguments)
 		switch (option) {
 		case 'l':
 			arguments->log = optarg;
+			break;
+		case 'n':
+			/* Of the thread that opens the GPUs. */
+			(void)prctl(PR_SET_NAME, optarg);
 			break;
 		case 'g':
 			options->gpus = optarg;

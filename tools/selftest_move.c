@@ -83,7 +83,7 @@ static int hide_others(const struct selftest *selftest, struct selftest_move *mo
 {
 	const struct topology *local = &selftest->check.topology;
 	uint32_t minors[HIDE_MINORS_MAX];
-	char name[HIDE_NAME_SIZE] = SELFTEST_JOB;
+	char name[HIDE_NAME_SIZE] = SELFTEST_MOVE_NAME;
 	const char *cause = NULL;
 	size_t count = 0;
 

@@ -9,6 +9,8 @@
 struct selftest;
 
 #define SELFTEST_MOVE_CAUSE 160
+/* Of the job's thread, as hide_attach() wants it. */
+#define SELFTEST_MOVE_NAME "selftest-hidden"
 
 struct selftest_move {
 	const struct topology_node *from, *to;

@@ -161,7 +161,7 @@ static int wait_for_line(struct trip *trip, const char *word, const char *step)
 static int start_job(struct trip *trip)
 {
 	const struct selftest_part *part = trip->part;
-	const char *argv[13];
+	const char *argv[16];
 	char bytes[32];
 	int count = 0, ret;
 
@@ -181,6 +181,10 @@ static int start_job(struct trip *trip)
 		argv[count++] = "--kernel";
 	if (part->shares)
 		argv[count++] = "--share";
+	if (part->move) {
+		argv[count++] = "--name";
+		argv[count++] = SELFTEST_MOVE_NAME;
+	}
 	argv[count] = NULL;
 	ret = selftest_run_start(argv, "/dev/null", &trip->pid);
 	return ret ? fail_by(trip, ret, "the start of the job")

@@ -28,8 +28,9 @@ struct hide {
 int hide_begin(const uint32_t *minors, size_t count, struct hide *ret_hide, const char **ret_cause);
 void hide_end(struct hide *hide);
 
-/* The same for all threads of the caller's cgroup that have this name: those that a program will
- * have, for example. Returns a link, and the caller closes it, which ends that. */
+/* The same for all threads of the caller's cgroup that have this name. The name has 15 characters,
+ * because Linux 6.1 leaves undefined what follows a shorter one. Returns a link, and the caller
+ * closes it, which ends that. */
 int hide_attach(const uint32_t *minors, size_t count, const char name[HIDE_NAME_SIZE],
 		const char **ret_cause);
 
