@@ -35,7 +35,7 @@ int buffer_export(struct raw_process *process, const struct raw_bo *bo)
 {
 	int fd;
 
-	if (!rule_kernel()->exports)
+	if (!KERNEL(exports))
 		return (int)buffer_save(process, bo).dmabuf_fd;
 	EXPECT(raw_export(process, bo, &fd), 0);
 	return fd;

@@ -5,6 +5,7 @@
 #define CONTRACT_CONTRACT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "kernels.h"
@@ -44,8 +45,11 @@ void rule_fail(const char *file, int line, const char *format, ...)
 /* This machine cannot try the rule. Ends the process. */
 void rule_skip(const char *why) __attribute__((noreturn));
 
-/* What this kernel is expected to do. */
-const struct kernel *rule_kernel(void);
+/* What this kernel is expected to do: a field of its row in kernels.c. */
+#define KERNEL(field) (rule_kernel(offsetof(struct kernel, field))->field)
+
+/* Notes that the rule has asked for the field at this offset. */
+const struct kernel *rule_kernel(size_t offset);
 
 /* The call must give exactly this number (0 or more, or -errno). */
 #define EXPECT(call, wanted)                                                                \

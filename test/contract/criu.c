@@ -104,7 +104,7 @@ RULE(criu_two_pauses_nest_or_do_not)
 	/* Where pauses nest, one level of the two is left forever. */
 	raw_queue_copy(&owner.queue, owner.vram.address, owner.vram.address + 4096, 64);
 	raw_queue_ring(&owner.queue);
-	if (!rule_kernel()->pause_nests) {
+	if (!KERNEL(pause_nests)) {
 		EXPECT(raw_queue_wait(&owner.queue), 0);
 		return;
 	}
@@ -199,7 +199,7 @@ static void expect_dmabuf(struct owner *owner)
 	EXPECT(criu_checkpoint(owner->process.kfd, owner->image), 0);
 	EXPECT_TRUE((int)owner->image->bos[vram].dmabuf_fd != fd);
 	EXPECT(fstat((int)owner->image->bos[vram].dmabuf_fd, &second), 0);
-	EXPECT(second.st_ino == first.st_ino, rule_kernel()->one_dmabuf);
+	EXPECT(second.st_ino == first.st_ino, KERNEL(one_dmabuf));
 }
 
 RULE(criu_checkpoint_fills_buckets_and_gives_dmabufs)
@@ -224,7 +224,7 @@ RULE(criu_buffers_without_an_address_count_or_not)
 	EXPECT(raw_open_acquired(&process), 0);
 	EXPECT(raw_alloc_at(&process, process.gpu[0].gpu_id, RAW_VRAM, &nowhere), 0);
 	EXPECT(criu_process_info(process.kfd, image), 0);
-	EXPECT(image->args.num_bos, rule_kernel()->addressless);
+	EXPECT(image->args.num_bos, KERNEL(addressless));
 	EXPECT(criu_unpause(process.kfd), 0);
 }
 

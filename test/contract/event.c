@@ -31,7 +31,7 @@ RULE(event_ids_start_at_1_and_the_page_is_given_once)
 	EXPECT(raw_open_acquired(&process), 0);
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, PAGE_BYTES, &page), 0);
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 16384, &small), 0);
-	if (!rule_kernel()->unchecked_handles) {
+	if (!KERNEL(unchecked_handles)) {
 		EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, small.handle, &id), -EINVAL);
 		EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, small.handle + 77, &id),
 		       -EINVAL);
@@ -50,7 +50,7 @@ RULE(event_ids_start_at_1_and_the_page_is_given_once)
 
 RULE(event_page_is_made_by_the_kernel_or_has_to_be_given)
 {
-	bool makes = rule_kernel()->event_page;
+	bool makes = KERNEL(event_page);
 	struct raw_bo view = { .size = RAW_DOORBELL_BYTES, .mmap_offset = 2ull << 62 };
 	struct raw_process process;
 	uint32_t id;

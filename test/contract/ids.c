@@ -46,8 +46,8 @@ static void become_foreign(struct raw_process *process)
 	args = criu_checkpoint_args(image);
 	args.op = KFD_CRIU_OP_RESTORE;
 	EXPECT(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &args),
-	       rule_kernel()->bos_required ? -EINVAL : 0);
-	if (rule_kernel()->bos_required)
+	       KERNEL(bos_required) ? -EINVAL : 0);
+	if (KERNEL(bos_required))
 		rule_skip("this kernel restores no process without buffers");
 	EXPECT(criu_resume(process->kfd, (uint32_t)getpid()), 0);
 }
@@ -87,7 +87,7 @@ RULE(ids_in_mmap_offsets_are_those_the_kernel_takes)
 			 NULL, &mmio),
 	       0);
 	EXPECT(mmio.mmap_offset, (uint64_t)FOREIGN_ID << 46);
-	if (rule_kernel()->user_ids) {
+	if (KERNEL(user_ids)) {
 		wrong = right;
 		right = mmio.mmap_offset;
 	}

@@ -4,8 +4,10 @@
 #include "kernels.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 /* The simulator's 7.2 is Linux 7.2.13, which lists the alignments of buffers in bytes. Debian has
  * 7.2.12. */
@@ -119,22 +121,56 @@ static const struct kernel kernels[] = {
 	  .checks_rings = true },
 };
 
-static bool is(const struct kernel *kernel, const char *name, const char *release)
-{
-	if (name)
-		return strcmp(kernel->name, name) == 0;
-	return kernel->release && strncmp(release, kernel->release, strlen(kernel->release)) == 0;
-}
+/* AMD's out-of-tree driver has a version of its own. */
+#define AMD_VERSION "/sys/module/amdgpu/version"
+#define AMD_ROW     "dkms"
+
+#define NUM_KERNELS (sizeof(kernels) / sizeof(kernels[0]))
 
 const struct kernel *kernel_find(const char *name)
 {
-	struct utsname system;
-
-	if (uname(&system) < 0)
-		return NULL;
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-		if (is(&kernels[i], name, system.release))
+	for (size_t i = 0; i < NUM_KERNELS; i++) {
+		if (strcmp(kernels[i].name, name) == 0)
 			return &kernels[i];
 	}
 	return NULL;
+}
+
+/* "6.12.111" is 6012. Returns 0 for text without such numbers. */
+static unsigned int number_of(const char *text)
+{
+	unsigned int major, minor;
+
+	return sscanf(text, "%u.%u", &major, &minor) == 2 ? major * 1000 + minor : 0;
+}
+
+/* The rows stand in the order of the kernels. */
+static const struct kernel *find_nearest(const char *release)
+{
+	const struct kernel *nearest = &kernels[0];
+
+	for (size_t i = 0; i < NUM_KERNELS; i++) {
+		if (number_of(kernels[i].name) && number_of(kernels[i].name) <= number_of(release))
+			nearest = &kernels[i];
+	}
+	return nearest;
+}
+
+const struct kernel *kernel_find_running(bool *ret_is_known)
+{
+	struct utsname system = { .release = "" };
+
+	*ret_is_known = false;
+	if (access(AMD_VERSION, F_OK) == 0)
+		return kernel_find(AMD_ROW);
+	(void)uname(&system);
+	for (size_t i = 0; i < NUM_KERNELS; i++) {
+		const char *known = kernels[i].release;
+
+		if (known && strncmp(system.release, known, strlen(known)) == 0) {
+			*ret_is_known = true;
+			return &kernels[i];
+		}
+	}
+	return find_nearest(system.release);
 }

@@ -31,8 +31,11 @@ struct kernel {
 	uint32_t alignment_unit; /* bytes, in the list of GEM handles; 0: there is no list */
 };
 
-/* The row of that name, or of the running kernel if @name is NULL. Returns NULL if the table has no
- * such row. */
+/* The row of that name. Returns NULL if the table has no such row. */
 const struct kernel *kernel_find(const char *name);
+
+/* The row of the running kernel, or if no true driver of that kernel has been compared with a row,
+ * the row of the nearest older kernel. *@ret_is_known tells which. */
+const struct kernel *kernel_find_running(bool *ret_is_known);
 
 #endif

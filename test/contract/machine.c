@@ -6,11 +6,12 @@
 
 #include "front.h"
 
-enum world front_open(const char *name, const struct kernel **ret_kernel)
+enum world front_open(const char *name, const struct kernel **ret_kernel, bool *ret_is_known)
 {
-	*ret_kernel = kernel_find(name);
+	*ret_is_known = true;
+	*ret_kernel = name ? kernel_find(name) : kernel_find_running(ret_is_known);
 	if (!*ret_kernel) {
-		fprintf(stderr, "contract: no row for this kernel\n");
+		fprintf(stderr, "contract: no row for the kernel %s\n", name);
 		exit(2);
 	}
 	if (access("/dev/kfd", F_OK) < 0) {

@@ -68,7 +68,7 @@ RULE(memory_map_and_unmap_keep_their_errors)
 	EXPECT(raw_alloc(&process, id, RAW_VRAM, 8192, NULL, &bo), 0);
 	unknown = bo;
 	unknown.handle += 17;
-	if (!rule_kernel()->unchecked_handles)
+	if (!KERNEL(unchecked_handles))
 		EXPECT(raw_map(&process, &unknown, id), -ENOMEM);
 	EXPECT(raw_map(&process, &bo, id ^ 0x5555), -EINVAL);
 	EXPECT(raw_unmap(&process, &bo, id), -EINVAL);
@@ -189,7 +189,7 @@ RULE(memory_svm_ranges_exclude_buffers)
 
 	EXPECT(raw_open_acquired(&process), 0);
 	id = process.gpu[0].gpu_id;
-	if (!rule_kernel()->svm) {
+	if (!KERNEL(svm)) {
 		EXPECT(raw_svm(&process, memory, 65536, KFD_IOCTL_SVM_OP_SET_ATTR, attrs, 0),
 		       -EPERM);
 		return;

@@ -7,11 +7,12 @@
 #include "amdgpu_sim.h"
 #include "front.h"
 
-enum world front_open(const char *name, const struct kernel **ret_kernel)
+enum world front_open(const char *name, const struct kernel **ret_kernel, bool *ret_is_known)
 {
 	const struct kernel *kernel;
 	char knobs[128];
 
+	*ret_is_known = true;
 	*ret_kernel = kernel_find(name ? name : "default");
 	if (!*ret_kernel) {
 		fprintf(stderr, "contract: no row for the kernel %s\n", name);

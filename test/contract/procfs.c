@@ -113,7 +113,7 @@ RULE(procfs_has_the_pasid)
 
 	EXPECT(raw_open_acquired(&process), 0);
 	EXPECT(raw_open_render(&process.gpu[0], &fd), 0);
-	if (rule_kernel()->process_pasid) {
+	if (KERNEL(process_pasid)) {
 		EXPECT_TRUE(read_number("pasid") > 0);
 		EXPECT(pasid_of_file(process.render[0]), read_number("pasid"));
 	} else {
@@ -147,7 +147,7 @@ static int close_context(int fd)
 
 static void skip_without_contexts(void)
 {
-	if (!rule_kernel()->contexts)
+	if (!KERNEL(contexts))
 		rule_skip("this kernel has no contexts");
 }
 
@@ -156,7 +156,7 @@ RULE(procfs_contexts_exist_or_not)
 	struct raw_process process;
 
 	EXPECT(raw_open(&process), 0);
-	EXPECT(raw_ioctl(process.kfd, CREATE_PROCESS, NULL), rule_kernel()->contexts ? 0 : -ENOTTY);
+	EXPECT(raw_ioctl(process.kfd, CREATE_PROCESS, NULL), KERNEL(contexts) ? 0 : -ENOTTY);
 }
 
 /* kfd_process_alloc_id(): the lowest number; kfd_release(): the file ends its context. */

@@ -45,7 +45,7 @@ RULE(queue_creation_refuses_what_the_contract_lists)
 	EXPECT(create_with(&process, KFD_IOC_QUEUE_TYPE_SDMA, 65536, 100, 16), -EINVAL);
 	/* Most kernels want the ring to be the whole of a mapped buffer. */
 	EXPECT(create_with(&process, KFD_IOC_QUEUE_TYPE_SDMA, 32768, 100, 7),
-	       rule_kernel()->checks_rings ? -EINVAL : 0);
+	       KERNEL(checks_rings) ? -EINVAL : 0);
 	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_DESTROY_QUEUE, &destroy), -EINVAL);
 }
 

@@ -78,7 +78,7 @@ static void source_main(struct peer *peer)
 	memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(raw_alloc(&process, id, RAW_USERPTR, 8192, memory, &saved->user), 0);
 	EXPECT(raw_map(&process, &saved->user, id), 0);
-	if (rule_kernel()->svm)
+	if (KERNEL(svm))
 		saved_share_svm(&process);
 	memset(saved->vram.address, 0x3c, 8192);
 	memset(saved->user.address, 0x4d, 8192);
@@ -167,7 +167,7 @@ static void target_expect_dmabufs(void)
 static void target_map_doorbell(struct raw_process *process)
 {
 	uint32_t id = process->gpu[0].gpu_id;
-	uint64_t slice = rule_kernel()->user_ids ? id : target_device(id)->actual_gpu_id;
+	uint64_t slice = KERNEL(user_ids) ? id : target_device(id)->actual_gpu_id;
 
 	EXPECT(raw_map_doorbell(process,
 				3ull << 62 | slice << 46 | (saved->queue.doorbell_offset & 8191),
@@ -456,7 +456,7 @@ static void event_source_main(struct peer *peer)
 
 static void event_target_main(struct peer *peer)
 {
-	bool refused = event_type == KFD_IOC_EVENT_NODECHANGE && rule_kernel()->event_types;
+	bool refused = event_type == KFD_IOC_EVENT_NODECHANGE && KERNEL(event_types);
 	struct raw_process process;
 
 	(void)peer;

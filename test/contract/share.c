@@ -74,14 +74,14 @@ static void check_import(int gpu, bool same_object)
 	struct kfd_criu_bo_bucket other = buffer_save(&owner.process, &imported);
 
 	if (same_object)
-		EXPECT(other.alloc_flags, rule_kernel()->amd ? RAW_VRAM : SAME_FLAGS);
+		EXPECT(other.alloc_flags, KERNEL(amd) ? RAW_VRAM : SAME_FLAGS);
 	else
 		EXPECT(other.alloc_flags, OTHER_FLAGS);
 	EXPECT(other.size, SIZE);
 	EXPECT(other.gpu_id, owner.process.gpu[gpu].gpu_id);
 	EXPECT(own.offset == other.offset, same_object);
-	EXPECT(inode((int)other.dmabuf_fd) == inode(owner.fd), rule_kernel()->one_dmabuf);
-	EXPECT(inode((int)own.dmabuf_fd) == inode(owner.fd), rule_kernel()->one_dmabuf);
+	EXPECT(inode((int)other.dmabuf_fd) == inode(owner.fd), KERNEL(one_dmabuf));
+	EXPECT(inode((int)own.dmabuf_fd) == inode(owner.fd), KERNEL(one_dmabuf));
 	check_shared(&owner, &imported, gpu);
 }
 
@@ -106,7 +106,7 @@ RULE(share_import_on_another_device_is_an_object_of_its_own)
 	struct owner owner;
 	uint32_t handle;
 
-	if (rule_kernel()->one_dmabuf && rule_kernel()->hive_imports) {
+	if (KERNEL(one_dmabuf) && KERNEL(hive_imports)) {
 		check_import(gpu, false);
 		return;
 	}
@@ -115,13 +115,13 @@ RULE(share_import_on_another_device_is_an_object_of_its_own)
 			  &imported),
 	       -EINVAL);
 	EXPECT(raw_gem_import(owner.process.render[gpu], owner.fd, &handle),
-	       rule_kernel()->hive_imports ? 0 : -EINVAL);
+	       KERNEL(hive_imports) ? 0 : -EINVAL);
 }
 
 /* The number of GPUs whose files take a VRAM buffer of the first GPU. */
 static int count_importers(const struct raw_process *process)
 {
-	return rule_kernel()->hive_imports ? process->gpus : count_partitions();
+	return KERNEL(hive_imports) ? process->gpus : count_partitions();
 }
 
 RULE(share_export_exists_or_not)
@@ -131,7 +131,7 @@ RULE(share_export_exists_or_not)
 
 	EXPECT(raw_open_acquired(&owner.process), 0);
 	owner.bo = buffer_new(&owner.process, 0, RAW_VRAM);
-	EXPECT(raw_export(&owner.process, &owner.bo, &fd), rule_kernel()->exports ? 0 : -ENOTTY);
+	EXPECT(raw_export(&owner.process, &owner.bo, &fd), KERNEL(exports) ? 0 : -ENOTTY);
 }
 
 /* kfd_chardev.c, criu_get_prime_handle(): amdgpu_gem_prime_export() of the object (6.1). */
@@ -141,7 +141,7 @@ RULE(share_checkpoints_give_the_same_dmabuf_or_a_new_one)
 	struct kfd_criu_bo_bucket one = buffer_save(&owner.process, &owner.bo);
 	struct kfd_criu_bo_bucket other = buffer_save(&owner.process, &owner.bo);
 
-	EXPECT(inode((int)one.dmabuf_fd) == inode((int)other.dmabuf_fd), rule_kernel()->one_dmabuf);
+	EXPECT(inode((int)one.dmabuf_fd) == inode((int)other.dmabuf_fd), KERNEL(one_dmabuf));
 	EXPECT(one.offset, other.offset);
 }
 
@@ -258,7 +258,7 @@ RULE(share_an_import_can_be_saved_when_its_exporter_is_freed)
 	buffer_free(&owner.process, &owner.bo);
 	bucket = buffer_save(&owner.process, &imported);
 	EXPECT(bucket.offset, owner.bo.mmap_offset);
-	EXPECT(inode((int)bucket.dmabuf_fd) == inode(owner.fd), rule_kernel()->one_dmabuf);
+	EXPECT(inode((int)bucket.dmabuf_fd) == inode(owner.fd), KERNEL(one_dmabuf));
 }
 
 /* An import that is freed deletes the exporter's handle in KFD's own file; the exporter deletes the
@@ -269,15 +269,15 @@ RULE(share_a_freed_import_costs_another_buffer_its_handle)
 	struct raw_process *process = &owner.process;
 	struct raw_bo imported = buffer_import(process, 0, owner.fd), victim, late;
 	struct kfd_criu_bo_bucket one = { 0 }, other;
-	int fd, handles = rule_kernel()->one_dmabuf;
+	int fd, handles = KERNEL(one_dmabuf);
 
 	buffer_free(process, &imported);
 	fd = buffer_export(process, &owner.bo);
-	EXPECT(inode(fd) == inode(owner.fd), rule_kernel()->exports);
+	EXPECT(inode(fd) == inode(owner.fd), KERNEL(exports));
 	victim = buffer_new(process, 0, RAW_VRAM);
 	EXPECT(raw_unmap(process, &owner.bo, process->gpu[0].gpu_id), 0);
 	buffer_free(process, &owner.bo);
-	if (rule_kernel()->exports)
+	if (KERNEL(exports))
 		EXPECT(raw_export(process, &victim, &fd), handles ? -ENOENT : 0);
 	EXPECT(buffer_try_save(process, &victim, &one), handles ? -ENOENT : 0);
 	/* A later buffer gets the number, and is saved as the victim. */
@@ -327,7 +327,7 @@ RULE(share_fdinfo_counts_the_holders_of_a_dmabuf)
 	struct raw_bo imported, foreign;
 	uint32_t handle;
 
-	if (!rule_kernel()->one_dmabuf)
+	if (!KERNEL(one_dmabuf))
 		rule_skip("KFD of this kernel has no file of its own");
 	/* the object, KFD's own file, the buffer of KFD, the descriptor */
 	EXPECT(holders(owner.fd), 4);
@@ -361,7 +361,7 @@ RULE(share_each_import_by_name_on_another_device_is_an_object_of_its_own)
 	uint32_t name[4];
 	int gpu;
 
-	if (!rule_kernel()->amd) {
+	if (!KERNEL(amd)) {
 		EXPECT(raw_ipc_export(process, &owner.bo, name), -ENOTTY);
 		return;
 	}
@@ -513,12 +513,12 @@ RULE(share_what_is_not_gpu_memory_cannot_be_exported)
 	struct raw_bo user;
 	int fd;
 
-	if (!rule_kernel()->exports)
+	if (!KERNEL(exports))
 		rule_skip("this kernel has no EXPORT_DMABUF");
 	EXPECT(raw_open_acquired(&process), 0);
 	EXPECT(raw_alloc(&process, process.gpu[0].gpu_id, RAW_USERPTR, SIZE, memory, &user), 0);
 	EXPECT(raw_export(&process, &user, &fd), -EPERM);
 	user.handle++;
-	if (!rule_kernel()->unchecked_handles)
+	if (!KERNEL(unchecked_handles))
 		EXPECT(raw_export(&process, &user, &fd), -EINVAL);
 }

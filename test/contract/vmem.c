@@ -55,7 +55,7 @@ static struct vmem vmem_open(int gpu)
 
 	EXPECT(raw_open_acquired(&vmem.process), 0);
 	EXPECT(raw_alloc_at(&vmem.process, vmem.process.gpu[0].gpu_id,
-			    gpu && !rule_kernel()->hive_imports ? RAW_GTT : RAW_VRAM, &vmem.bo),
+			    gpu && !KERNEL(hive_imports) ? RAW_GTT : RAW_VRAM, &vmem.bo),
 	       0);
 	vmem.render = vmem.process.render[gpu];
 	vmem.handle = buffer_name_bo(&vmem.process, gpu, &vmem.bo);
@@ -77,7 +77,7 @@ static struct vmem vmem_open_mapped(void)
 
 static void skip_without_lists(void)
 {
-	if (!rule_kernel()->alignment_unit)
+	if (!KERNEL(alignment_unit))
 		rule_skip("this kernel has no lists of handles and mappings");
 }
 
@@ -141,7 +141,7 @@ static void check_mapping(const struct mapping *mapping, uint64_t addr, uint64_t
 
 RULE(vmem_lists_exist_from_linux_6_18_on)
 {
-	int there = rule_kernel()->alignment_unit ? 0 : -EINVAL;
+	int there = KERNEL(alignment_unit) ? 0 : -EINVAL;
 	struct mapping mapping[ENTRIES];
 	struct listed listed;
 	struct vmem vmem = vmem_open_mapped();
@@ -165,7 +165,7 @@ static void check_listed(const struct listed *listed, uint32_t handle, uint32_t 
 	EXPECT(listed->flags, flags);
 	EXPECT(listed->size, SIZE);
 	EXPECT(listed->preferred_domains, domains);
-	EXPECT(listed->alignment, alignment / rule_kernel()->alignment_unit);
+	EXPECT(listed->alignment, alignment / KERNEL(alignment_unit));
 }
 
 RULE(vmem_handles_are_listed_with_what_they_were_made_of)
@@ -326,6 +326,5 @@ RULE(vmem_an_import_on_another_gpu_lists_its_own_mappings)
 	check_listed(&listed, vmem.handle, IS_IMPORT, AMDGPU_GEM_DOMAIN_GTT, PAGE);
 	EXPECT(ask_handles(own.render, &listed, 1, &count), 0);
 	check_listed(&listed, own.handle, 0,
-		     rule_kernel()->hive_imports ? AMDGPU_GEM_DOMAIN_VRAM : AMDGPU_GEM_DOMAIN_GTT,
-		     PAGE);
+		     KERNEL(hive_imports) ? AMDGPU_GEM_DOMAIN_VRAM : AMDGPU_GEM_DOMAIN_GTT, PAGE);
 }
