@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* bench: measures one case. Runs the plugin and the methods for comparison in turn, and prints one
  * line of values. test/bench/run makes the matrix of cases, the table and the plot. The simulator
- * must be preloaded. */
+ * must be preloaded, unless the GPU of this machine is the copy engine. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -160,10 +160,12 @@ static int measure_method(struct bench *bench, enum method method, struct round 
 	return 0;
 }
 
-static int set_knob(const char *knob, uint64_t value)
+static int set_knob(const struct bench *bench, const char *knob, uint64_t value)
 {
 	char text[32];
 
+	if (bench->real)
+		return 0;
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
 	return simulator_write(knob, text);
 }
@@ -172,11 +174,11 @@ static int set_engine(struct bench *bench, double storage_s)
 {
 	uint64_t per_gpu = bench->subject.bytes / bench->subject.num_jobs;
 
-	if (bench->cuda)
+	if (bench->cuda || bench->real)
 		return 0;
 	bench->gbps = strcmp(bench->engine, "match") ? strtod(bench->engine, NULL)
 						     : (double)per_gpu / storage_s / 1e9;
-	return set_knob("engine_bytes_per_s", (uint64_t)(bench->gbps * 1e9));
+	return set_knob(bench, "engine_bytes_per_s", (uint64_t)(bench->gbps * 1e9));
 }
 
 /* One run of the plugin that is not measured: it finds the slots, and makes the image that is then
@@ -324,9 +326,9 @@ static int prove(struct bench *bench)
 {
 	int ret = 0;
 
-	if (bench->cuda && bench->subject.repeats == 1)
+	if ((bench->cuda || bench->real) && bench->subject.repeats == 1)
 		ret = proof_run(&bench->places, bench->subject.jobs, bench->subject.num_jobs,
-				&bench->settings);
+				&bench->settings, bench->cuda);
 	if (!ret && bench->proof_only)
 		printf("proved\n");
 	return ret;
@@ -335,10 +337,10 @@ static int prove(struct bench *bench)
 static int measure_all(struct bench *bench)
 {
 	double storage_s = 0;
-	int ret = set_knob("skip_copies", !bench->cuda);
+	int ret = set_knob(bench, "skip_copies", !bench->cuda);
 
 	if (!ret)
-		ret = set_knob("engine_latency_us", bench->cuda ? 0 : bench->latency_us);
+		ret = set_knob(bench, "engine_latency_us", bench->cuda ? 0 : bench->latency_us);
 	if (!ret)
 		ret = prove(bench);
 	if (ret || bench->proof_only)
@@ -396,13 +398,15 @@ static void sum_up_methods(const struct bench *bench, struct values *ret_values)
 static void print_line(const struct bench *bench)
 {
 	double cpu = sum_up(bench, offsetof(struct round, cpu)).median;
-	double gigabytes = (double)bench->subject.bytes / 1e9, limit;
+	double gigabytes = (double)bench->subject.bytes / 1e9, gbps = bench->gbps, limit;
 	struct values s[METHODS];
 
 	sum_up_methods(bench, s);
+	if (bench->real)
+		gbps = gigabytes / s[COPY].median;
 	limit = s[COPY].median > s[STORAGE].median ? s[COPY].median : s[STORAGE].median;
 	printf("%s,%u,%s,%s,%.2f,%.4f,%.4f,%.4f,%.4f,%.3f,%.3f,%llu,%.4f", bench->name, bench->gpus,
-	       bench->save ? "dump" : "restore", bench->storage, bench->gbps, s[REFERENCE].median,
+	       bench->save ? "dump" : "restore", bench->storage, gbps, s[REFERENCE].median,
 	       s[OURS].median, s[COPY].median, s[STORAGE].median,
 	       s[REFERENCE].median / s[OURS].median, limit / s[OURS].median,
 	       (unsigned long long)bench->staging_bytes >> 10, cpu / gigabytes);

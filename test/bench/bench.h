@@ -38,8 +38,9 @@ struct bench {
 	uint64_t most_bytes, latency_us;
 	unsigned int gpus, rounds;
 	bool save, half_zero, checksums_only, kept_only;
-	/* A CUDA device is the copy engine, and only the bytes are compared. */
-	bool cuda, proof_only;
+	/* A CUDA device is the copy engine, or a GPU of this machine is, without the simulator.
+	 * With proof_only, only the bytes are compared. */
+	bool cuda, real, proof_only;
 	/* Methods of storage alone: the best, the second best, and the current one. */
 	unsigned int ways[BEST_WAYS], way;
 	bool ways_known;

@@ -22,6 +22,7 @@ static void usage(void)
 		"  -z  half of the bytes are zero      -c  only what the checksums cost\n"
 		"  -k  only dumps of one GPU with memory for all contents\n"
 		"  -w WAY:WAY  of storage alone, if it is known which are the best\n"
+		"  -A  the GPU of this machine is the copy engine, and there is no simulator\n"
 		"  -C  a CUDA device is the copy engine   -P  the same, and no times\n"
 		"bench -S DIRECTORY  moves bytes and compares them; no times\n"
 		"  WORDS: see test/native/workload.h\n");
@@ -106,6 +107,9 @@ static int parse_switch(int option, struct bench *bench)
 	case 'k':
 		bench->kept_only = true;
 		return 0;
+	case 'A':
+		bench->real = true;
+		return 0;
 	case 'P':
 		bench->proof_only = true;
 		bench->save = false;
@@ -122,7 +126,7 @@ static int parse(int argc, char **argv, struct bench *bench)
 {
 	int option, ret = 0;
 
-	while (!ret && (option = getopt(argc, argv, "d:s:D:g:e:m:n:l:zckw:q:CP")) >= 0)
+	while (!ret && (option = getopt(argc, argv, "d:s:D:g:e:m:n:l:zckw:q:ACP")) >= 0)
 		ret = optarg ? parse_word(option, optarg, bench) : parse_switch(option, bench);
 	if (ret < 0 || argc - optind != 2)
 		return -EINVAL;

@@ -97,15 +97,16 @@ static int for_all_blocks(struct walk *walk)
 	return walk->ret;
 }
 
+/* The words of the plugin are not those of the reference. */
 static int for_all_images(struct places *places, struct content_job *jobs, size_t num_jobs,
-			  bool write)
+			  bool write, bool by_plugin)
 {
 	int ret = places_open(places, jobs, num_jobs, write);
 	int closed;
 
 	for (size_t i = 0; !ret && i < num_jobs; i++) {
 		uint64_t size = content_size(jobs[i].bos, jobs[i].num_bos), length = htole64(size);
-		struct walk walk = { .job = i,
+		struct walk walk = { .job = 2 * i + by_plugin,
 				     .fd = jobs[i].image_fd,
 				     .size = size,
 				     .step = write ? write_block : check_block };
@@ -135,11 +136,11 @@ static int move(struct places *places, struct content_job *jobs, size_t num_jobs
 }
 
 static int prove(struct places *places, struct content_job *jobs, size_t num_jobs,
-		 const struct content_settings *settings)
+		 const struct content_settings *settings, bool scribble)
 {
-	int ret = complain(for_all_images(places, jobs, num_jobs, true), "make an image");
+	int ret = complain(for_all_images(places, jobs, num_jobs, true, settings), "make an image");
 
-	if (!ret)
+	if (!ret && scribble)
 		ret = complain(simulator_write("cuda_scribble", GARBAGE), "fill BOs");
 	if (!ret)
 		ret = complain(move(places, jobs, num_jobs, settings, false), "load");
@@ -147,7 +148,7 @@ static int prove(struct places *places, struct content_job *jobs, size_t num_job
 	if (!ret)
 		ret = complain(move(places, jobs, num_jobs, settings, true), "save");
 	if (!ret)
-		ret = complain(for_all_images(places, jobs, num_jobs, false),
+		ret = complain(for_all_images(places, jobs, num_jobs, false, settings),
 			       settings ? "what the plugin loaded and saved"
 					: "what the reference loaded and saved");
 	places_remove(places, num_jobs);
@@ -155,11 +156,11 @@ static int prove(struct places *places, struct content_job *jobs, size_t num_job
 }
 
 int proof_run(struct places *places, struct content_job *jobs, size_t num_jobs,
-	      const struct content_settings *settings)
+	      const struct content_settings *settings, bool scribble)
 {
-	int ret = prove(places, jobs, num_jobs, NULL);
+	int ret = prove(places, jobs, num_jobs, NULL, scribble);
 
-	return ret ? ret : prove(places, jobs, num_jobs, settings);
+	return ret ? ret : prove(places, jobs, num_jobs, settings, scribble);
 }
 
 int proof_start_cuda(void)
