@@ -158,6 +158,9 @@ unload_driver() {
 
 no_machine() { unload_driver; }
 
+huge_pages() { echo "$1" > /proc/sys/vm/nr_hugepages; } # COUNT
+mount_small_disk() { mount -t ext4 -o noatime /dev/vdc "$1"; } # DIR
+
 has_device() { [ -d /sys/module/amdgpu ]; }
 
 with_kernel() { [[ $(uname -r) == $1 ]]; } # PATTERN
@@ -168,8 +171,11 @@ needs_hive_imports() { [[ $(uname -r) != 7.[23][.-]* ]] || skip "Linux 7.2 and 7
 needs_svm() { [[ $(uname -r) != 6.* ]] || skip "Debian builds Linux 6.1 and 6.12 without SVM ranges"; }
 # mqd_manager_init_v9() of these kernels takes the size of the control stack from a CPU's node, so CHECKPOINT saves none.
 loses_waves() { [[ $(uname -r) == 7.[23][.-]* ]]; }
-# There a dump waits for the end of kernels, so those of the clients have one.
-! loses_waves || export MARCH_ROUNDS=20000
+needs_march() { :; }
+needs_kfd_pids() { :; }
+
+# Sets $process_dir: what sysfs says of the process.
+find_process() { process_dir=$kfd/proc/$1; } # PID
 
 # Sets $processes: the processes of the session that KFD knows.
 gpu_processes() { # SESSION
@@ -237,6 +243,7 @@ moves_on() {
 	[ -n "$queues" ] && [ "$queues" != "$2" ]
 }
 
+sees_queues() { :; }
 queues_run() { mapped_queues "$1" && [ -n "$queues" ]; }
 queues_stopped() { mapped_queues "$1" && [ -z "$queues" ]; }
 no_process_paused() {
@@ -247,8 +254,14 @@ no_process_paused() {
 	done
 }
 
+# Prints the name of the render node of the first GPU that this process may see.
+first_node() {
+	sed -n 's/^drm_render_minor \([1-9].*\)/renderD\1/p' "$kfd"/topology/nodes/*/properties 2> /dev/null | head -n 1
+}
+
 sees_gpus() { # COUNT: that many are there for the client
-	set -- "$1" "$kfd/proc/$pid"/vram_*
+	find_process "$pid"
+	set -- "$1" "$process_dir"/vram_*
 	[ $(($# - 1)) = "$1" ] || fail "process $pid sees $(($# - 1)) GPUs, not $1"
 }
 
@@ -271,7 +284,7 @@ no_complaint() { # [EXPECTED]
 # For a scenario that lets queues reach memory that is not there.
 forget_page_faults() {
 	no_complaint 'no-retry page fault'
-	dmesg -C
+	forget_kernel_log
 }
 
 # For a scenario that provokes them.
@@ -279,6 +292,9 @@ forget_violations() {
 	ask_gpu forget
 	note_violations
 }
+
+kernel_log() { dmesg; }
+forget_kernel_log() { dmesg -C; }
 
 # Prints complaints of the kernel. Linux 6.1 calls it an error that ip_block_mask leaves out the SMU, and warns often
 # that the CPU sees more VRAM than one-small has (amdgpu_gmc_vram_full_visible() in amdgpu_gmc.h). Linux 6.1 to 7.3 warn
@@ -288,7 +304,7 @@ complaints() {
 	local moved='^$'
 
 	[ "$machines" -lt 2 ] && [ -z "$another_gpu" ] || moved='WARNING: .*(ttm_bo_release|ttm_bo_unpin)'
-	dmesg | grep -v 'disabled ip block\|amdgpu_gmc.h:' | grep -vE "$moved" |
+	kernel_log | grep -v 'disabled ip block\|amdgpu_gmc.h:' | grep -vE "$moved" |
 		grep -E 'WARNING:|BUG:|Oops|refcount_t|amdgpu.*(page fault|\*ERROR\*|timeout|GPU reset|\<hang)' || true
 }
 
@@ -319,3 +335,6 @@ device_state() {
 	echo "$answer"
 	tail -n +1 /sys/kernel/debug/kfd/{mqds,rls} /sys/kernel/debug/dri/*/amdgpu_gem_info
 }
+
+# There a dump waits for the end of kernels, so those of the clients have one.
+! loses_waves || export MARCH_ROUNDS=20000

@@ -10,6 +10,7 @@ read -r criu_version < /opt/vm/criu
 # In CRIU 4.2 and later the main process has a hook and loads the contents.
 has_main_hook() { [[ $criu_version != 3.* && $criu_version != 4.1* ]]; }
 . /opt/vm/guest/driver.sh
+plugins=${CRIU_LIBS_DIR:-/usr/lib/criu}
 limit=390 # seconds for one event, on a busy host: the client gives up after 120 and logs what it lacks
 
 # why REASON: writes the reason and the state of the device to the report and to the logs.
@@ -247,6 +248,7 @@ rocm_before() { [ -e /dev/shm/sem.hsakmt_semaphore ] || /opt/vm/bin/rocm-before;
 # start_client ARG...: the client is ready when this returns. $pid is the client or the parent of a tree.
 # $program is another client than gpu_client. $as is a command that starts it, for example as another user.
 start_client() {
+	[[ " $* " != *" --kernel "* ]] || needs_march
 	rocm_before
 	start client.log ${as-} "/opt/vm/bin/${program:-gpu_client}" --log "$work/client.log" "$@"
 	client="client $pid:"

@@ -20,7 +20,7 @@ scenario_tool() {
 	start_client --gpus 0,7
 	# A number of hooks may stand for several releases: "4.0 or 4.1".
 	tool 0 "CRIU: .*/criu, release .*${criu_version:0:3}.* ([0-9]* hooks)" check -D .
-	has_line tool.log "plugin: /usr/lib/criu/amdgpu_plugin.so loads"
+	has_line tool.log "plugin: $plugins/amdgpu_plugin.so loads"
 	has_line tool.log "driver: amdgpu of the kernel, KFD .*, can checkpoint"
 	has_line tool.log "renderD135, gfx90a, [0-9.]* GiB: contents can be copied"
 	tool 0 "process $pid (gpu_client): has /dev/kfd open" check -D . "$pid"
@@ -55,26 +55,28 @@ hold() {
 # Jobs that a dump would refuse, and the same after the remedy that the program names. If the kernel lists GEM objects, only
 # the dump can tell whether it must refuse them: they may be those of KFD's BOs.
 scenario_tool_refusals() {
-	local status=1 words="has GEM objects"
+	local status=1 words="has GEM objects" node
 
 	[[ $(uname -r) != 7.* ]] || status=0 words="may be refused: it has GEM objects"
 	machine one
-	hold gem /dev/dri/renderD128
-	tool "$status" "process $pid: descriptor [0-9]*: renderD128 $words .*; have the process free them" check "$pid"
+	needs_kfd_pids
+	node=$(first_node)
+	hold gem "/dev/dri/$node"
+	tool "$status" "process $pid: descriptor [0-9]*: $node $words .*; have the process free them" check "$pid"
 	kill -9 "$pid"
 	gone "$pid"
 	start_client --gem-bo
-	tool "$status" "process $pid: descriptor [0-9]*: renderD128 $words " check "$pid"
+	tool "$status" "process $pid: descriptor [0-9]*: $node $words " check "$pid"
 	kill -USR2 "$pid"
 	wait_line client.log "client $pid: dropped"
 	tool 0 "process $pid (gpu_client)" check "$pid"
 	kill -9 "$pid"
 	gone "$pid"
-	hold gem-mapping /dev/dri/renderD128
+	hold gem-mapping "/dev/dri/$node"
 	tool 1 "process $pid: maps memory of a GPU, but does not have /dev/kfd open, .*; have the process keep /dev/kfd open" check "$pid"
-	has_line tool.log "renderD128 .* 4.0 KiB *1$"
+	has_line tool.log "$node .* 4.0 KiB *1\$"
 	kill -9 "$pid"
 	gone "$pid"
-	hold open /dev/dri/renderD128
+	hold open "/dev/dri/$node"
 	tool 0 "process $pid (hold): has /dev/kfd not open" check "$pid"
 }

@@ -6,10 +6,10 @@
 render_group=2000
 criu_group=3000
 user="setpriv --reuid 1000 --regid 1000 --groups $render_group,$criu_group"
-criu_of_user=/usr/local/bin/criu
+criu_of_user=/run/bin/criu
 
 install_criu() {
-	install -m 0750 -g "$criu_group" /usr/sbin/criu "$criu_of_user"
+	install -D -m 0750 -g "$criu_group" "$(type -P criu)" "$criu_of_user"
 	setcap cap_checkpoint_restore+eip "$criu_of_user"
 	# setpriv itself has all capabilities until its program runs
 	! setpriv --reuid 1001 --regid 1001 --groups "$render_group" sh -c "$criu_of_user --version" ||
@@ -78,9 +78,9 @@ scenario_without_root_fails() {
 	machine eight 0,1,2,3,4,6,7
 	as_user
 	start_client
-	criu-amdgpu() { $user /usr/bin/criu-amdgpu "$@"; }
+	criu-amdgpu() { $user "$(type -P criu-amdgpu)" "$@"; }
 	tool 1 "cannot checkpoint: the kernel requires CAP_CHECKPOINT_RESTORE .*; run CRIU there, as root or with this capability" check "$pid"
-	criu_of_user=/usr/sbin/criu try_dump img "$pid" 2> criu.txt && fail "the dump succeeded" || true
+	criu_of_user=$(type -P criu) try_dump img "$pid" 2> criu.txt && fail "the dump succeeded" || true
 	has_line criu.txt "CAP_CHECKPOINT_RESTORE"
 	runs
 	verify

@@ -43,7 +43,14 @@ each_rank() { # COMMAND...
 	done
 }
 
-shown_gpus() { local rank; for rank in "${ranks[@]}"; do ls "$kfd/proc/$rank" | grep vram_; done | sort -u; }
+shown_gpus() {
+	local rank
+
+	for rank in "${ranks[@]}"; do
+		find_process "$rank"
+		ls "$process_dir" | grep vram_
+	done | sort -u
+}
 # Each rank sees one GPU, which no other one sees.
 other_gpus() {
 	each_rank sees_gpus 1

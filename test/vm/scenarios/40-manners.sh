@@ -158,7 +158,7 @@ scenario_neighbour_alone() {
 # plugin_folder first|second: a folder with both plugins, the other plugin in that place. CRIU loads plugins in
 # the order of the folder, and a tmpfs lists files by time of creation.
 plugin_folder() {
-	local libs=$work/libs-$1 neighbour=/opt/vm/lib/neighbour.so amdgpu_plugin=/usr/lib/criu/amdgpu_plugin.so
+	local libs=$work/libs-$1 neighbour=/opt/vm/lib/neighbour.so amdgpu_plugin=$plugins/amdgpu_plugin.so
 	local files file order
 
 	mkdir "$libs"

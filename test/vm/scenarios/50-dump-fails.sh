@@ -214,7 +214,7 @@ scenario_dump_fails_at_its_end() {
 	runs
 	no_violation
 	verify
-	unset CRIU_LIBS_DIR
+	export CRIU_LIBS_DIR=$plugins
 	come_back
 	finish
 }

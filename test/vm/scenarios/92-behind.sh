@@ -6,7 +6,7 @@
 # when the scenario ends.
 small_disk() {
 	mkdir disk
-	mount -t ext4 -o noatime /dev/vdc disk
+	mount_small_disk disk
 	trap 'fsfreeze -u disk || true; umount -l disk' EXIT
 	rm -rf disk/*
 }
