@@ -121,6 +121,10 @@ check-driver:
 check-containers:
 	@test/vm/run -C
 
+# The contract, the scenarios and the benchmark on the GPUs of this machine. docs/hardware.md describes it.
+check-hardware:
+	@test/hardware/run
+
 demo:
 	@test/vm/demo
 
@@ -179,4 +183,4 @@ format:
 
 -include $(OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(JOB_OBJECTS:.o=.d)
 
-.PHONY: all always analyse check check-containers check-deb check-driver check-kills deb demo dist install package uninstall clean format
+.PHONY: all always analyse check check-containers check-deb check-driver check-hardware check-kills deb demo dist install package uninstall clean format

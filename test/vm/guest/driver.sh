@@ -336,5 +336,8 @@ device_state() {
 	tail -n +1 /sys/kernel/debug/kfd/{mqds,rls} /sys/kernel/debug/dri/*/amdgpu_gem_info
 }
 
+# Process 1 of test/hardware has the report of the selftest on real GPUs there.
+[ ! -f /opt/vm/selftest.txt ] || . /opt/vm/guest/hardware.sh
+
 # There a dump waits for the end of kernels, so those of the clients have one.
 ! loses_waves || export MARCH_ROUNDS=20000
