@@ -43,14 +43,14 @@ machine() { # NAME [HIDDEN]
 	here=$(nodes | wc -l)
 	[ "$here" -ge "$wanted" ] || skip "needs $wanted GPUs"
 	[ "$wanted" != 8 ] || first_nodes 8 || skip "needs eight GPUs with the nodes renderD128 to renderD135"
-	mapfile -t gpus < <(seq 0 $((here - 1)))
+	gpus_of "$1"
 	mapfile -t -O ${#hidden[@]} hidden < <(seq "$wanted" $((here - 1)))
 	[ ${#hidden[@]} = 0 ] || [ -f /sys/fs/cgroup/cgroup.procs ] || skip "needs cgroup v2 to hide GPUs"
 	[ ${#hidden[@]} = 0 ] || hide_gpus "${hidden[@]}"
 	[ -f /run/memory ] || tell_memory > /run/memory
 	echo "$1" > /run/gpus
 }
-gpus_of() { :; } # machine() has set $gpus
+gpus_of() { mapfile -t gpus < <(seq 0 $(($(nodes | wc -l) - 1))); } # all, whatever the machine
 
 first_nodes() { # COUNT
 	local node minor=128
