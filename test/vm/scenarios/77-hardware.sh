@@ -105,26 +105,3 @@ hardware_refuses() { # STATUS WORDS
 	/opt/vm/hardware/run -p /opt/vm > refused.txt 2>&1 || code=$?
 	[ $code = "$1" ] && [ "$(cat refused.txt)" = "check-hardware: $2" ] || fail "status $code: $(tail -n 2 refused.txt)"
 }
-
-# All scenarios of these files, but those that the command leaves out.
-hardware_files() { # FILE...
-	machine one
-	hardware 0 $(sed -n 's/^scenario_\([a-z0-9_]*\)().*/\1/p' "${@/#//opt/vm/scenarios/}" | tr _ -)
-	forget_violations
-}
-
-scenario_hardware_jobs() { # long
-	hardware_files {10-host,15-tool,20-gpu,25-without-root,30-move,32-ranks,35-namespaces}.sh
-}
-
-scenario_hardware_failures() { # long
-	hardware_files {40-manners,45-sharing,50-dump-fails,60-restore-fails}.sh
-}
-
-scenario_hardware_kills() { # long
-	hardware_files 55-killed.sh
-}
-
-scenario_hardware_ways() { # long
-	hardware_files {70-options,80-stream,90-parallel,92-behind}.sh
-}
