@@ -7,7 +7,8 @@
  *     state [-m] SESSION
  *
  * -m leaves out the minors of render nodes: another machine has
- * others. The numbers of sockets are always left out, since new sockets have new ones. */
+ * others. The numbers of sockets and pipes are always left out, since new ones have new
+ * numbers. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
@@ -30,12 +31,14 @@ static FILE *open_of(const char *pid, const char *name)
 
 static void show_name(const char *name)
 {
-	static const char render[] = "/dev/dri/renderD", socket[] = "socket:";
+	static const char render[] = "/dev/dri/renderD", socket[] = "socket:", pipe[] = "pipe:";
 
 	if (any_minor && !strncmp(name, render, strlen(render)))
 		name = render;
 	if (!strncmp(name, socket, strlen(socket)))
 		name = socket;
+	if (!strncmp(name, pipe, strlen(pipe)))
+		name = pipe;
 	puts(name);
 }
 
