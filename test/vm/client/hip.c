@@ -15,7 +15,8 @@ static bool find(void *library, const char *name, void *ret_function)
 
 const char *hip_open(struct hip *hip)
 {
-	static const char *const names[] = { "libamdhip64.so.6", "libamdhip64.so.5" };
+	static const char *const names[] = { "libamdhip64.so.7", "libamdhip64.so.6",
+					     "libamdhip64.so.5" };
 	void *library = NULL;
 
 	for (unsigned int i = 0; !library && i < sizeof(names) / sizeof(*names); i++)

@@ -1,27 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Stock RCCL 5.4.3 on stock HIP 5.7.1, in one process with two GPUs, or in two with one each. The client queues a row of
-# all-reduces that is not done when the dump stops the GPUs, nor when the client looks after the restore. README.md of the
-# client says how it knows that none was lost. Kernels of both GPUs wait for each other in memory that both reach: by links
-# (P2P), or shared memory of the host.
+# Stock RCCL on stock HIP. One process has all GPUs, or each process one. The client queues a row of all-reduces that is not
+# done when the dump stops the GPUs, nor when the client looks after the restore. README.md of the client says how it knows that
+# none was lost. Kernels of the GPUs wait for each other in memory that all reach: by links (P2P), or shared memory of the host.
+#
+# rocm-rccl7* have RCCL 7.2.4, and the others 5.4.3.
 
 # RCCL keeps TCP connections to itself, whose both ends are in the dump.
 network="--tcp-established --network-lock nftables"
 
 # Kernels of a row begin one after the other, so a dump that waits for their end waits for the row.
-keeps_waves() { ! loses_waves || skip "this driver loses waves"; }
+rccl_on() { # MACHINE
+	! loses_waves || skip "this driver loses waves"
+	machine "$1"
+	export NCCL_DEBUG=INFO
+}
 
-# start_rccl TRANSPORT ARG...: what RCCL says of its channels has the transport.
+# start_rccl TRANSPORT COLLECTIVES: what RCCL says of its channels has the transport.
 start_rccl() {
-	keeps_waves
-	machine two
-	NCCL_DEBUG=INFO NCCL_DEBUG_FILE=$work/nccl.log program=rccl_client start_client "${@:2}"
+	rccl_on two
+	NCCL_DEBUG_FILE=$work/nccl.log program=rccl_client start_client --collectives "$2"
 	has_line nccl.log " via $1"
 }
 
 # Without a verification in between.
 scenario_rocm_rccl() { # long
-	start_rccl P2P --collectives 200
+	start_rccl P2P 200
 	dump img "$pid" $network
 	gone "$pid"
 	nothing_left
@@ -32,7 +36,7 @@ scenario_rocm_rccl() { # long
 
 # To GPUs with other PCI addresses, gpu_ids and render nodes, while the client waits in a collective.
 scenario_rocm_rccl_move() { # long
-	start_rccl P2P --collectives 100
+	start_rccl P2P 100
 	then_machine=two-other at_restore=--tcp-established come_back $network
 	finish
 }
@@ -40,29 +44,48 @@ scenario_rocm_rccl_move() { # long
 # In unlinked files of /dev/shm, which CRIU saves if they are no larger than its limit. The row lasts for longer than a dump, so
 # GPUs that are stopped late have changed the files since CRIU copied them.
 scenario_rocm_rccl_shared_memory() { # long
-	NCCL_P2P_DISABLE=1 start_rccl SHM --collectives 300
+	NCCL_P2P_DISABLE=1 start_rccl SHM 300
+	! try_dump failed "$pid" $network || fail "CRIU has saved files that are larger than its limit"
+	has_line failed/dump.log "increase limit"
+	has_line failed/dump.log "Warn .*maps an unlinked file of [0-9]* bytes, which CRIU saves only with a --ghost-limit"
 	at_restore=--tcp-established come_back $network --ghost-limit 64M
 	finish
 }
 
-# A process for each GPU, as frameworks have them. A dump stops both before it saves one of them.
-scenario_rocm_rccl_processes() { # long
-	local ranks before
+# A process for each GPU, as frameworks have them. A dump stops all before it saves one of them.
+start_rccl_ranks() { # MACHINE GPUS TRANSPORT
+	local rank
 
-	keeps_waves
-	machine two
-	NCCL_P2P_DISABLE=1 NCCL_DEBUG=INFO NCCL_DEBUG_FILE=$work/nccl.%p.log start_ranks 2 \
-		'exec /opt/vm/bin/rccl_client --log "$0/client.log" --collectives 300 --rank $rank --id "$0/id"'
-	ranks_dumped img "$pid" $network --ghost-limit 64M
-	restore img --tcp-established
+	rccl_on "$1"
+	NCCL_DEBUG_FILE=$work/nccl.%p.log start_ranks "$2" \
+		"exec /opt/vm/bin/rccl_client --log \"\$0/client.log\" --collectives $((600 / $2)) --gpus $2 --rank \$rank --id \"\$0/id\""
+	for rank in "${ranks[@]}"; do
+		has_line "nccl.$rank.log" " via $3"
+	done
+}
+
+# ranks_come_back [ARG...]: as come_back.
+ranks_come_back() {
+	local before dir=img$((++trips)) any_minor=${then_machine:-}
+
+	before=$(state "$pid")
+	dump "$dir" "$pid" $network "$@"
+	gone "$pid"
+	nothing_left
+	[ -z "${then_machine:-}" ] || machine "$then_machine"
+	restore "$dir" --tcp-established
 	same_state "$before"
 	runs
 	all_ranks USR1 verified
 	no_violation
+}
+
+ranks_end() {
 	all_ranks TERM "finished ok"
 	gone "$pid"
 }
-# all_ranks SIGNAL ANSWER: at once, because each needs the other.
+
+# all_ranks SIGNAL ANSWER: at once, because each needs the others.
 all_ranks() {
 	local rank
 
@@ -73,9 +96,17 @@ all_ranks() {
 	done
 }
 
+scenario_rocm_rccl_processes() { # long
+	local ranks
+
+	NCCL_P2P_DISABLE=1 start_rccl_ranks two 2 SHM
+	ranks_come_back --ghost-limit 64M
+	ranks_end
+}
+
 # No collective is there at the dump, so no queue moves.
 scenario_rocm_rccl_between() { # long
-	start_rccl P2P
+	start_rccl P2P 0
 	dump img "$pid" $network
 	gone "$pid"
 	nothing_left
@@ -89,7 +120,7 @@ scenario_rocm_rccl_between() { # long
 scenario_rocm_rccl_leave_running() { # long
 	local log_size
 
-	start_rccl P2P --collectives 100
+	start_rccl P2P 100
 	log_size=$(stat -c %s nccl.log)
 	dump img "$pid" $network --leave-running
 	verify
@@ -99,5 +130,36 @@ scenario_rocm_rccl_leave_running() { # long
 	restore img --tcp-established
 	runs
 	verify
+	finish
+}
+
+# --- RCCL 7.2.4 ---------------------------------------------------------------------------------
+
+# It would get its memory from the virtual memory API, which needs Linux 6.18. It has unlinked files for its threads, too. A
+# thread that waits looks again after a microsecond, and the emulated processors would do nothing else.
+begin_rccl7() {
+	limit=900
+	network+=" --ghost-limit 64M"
+	export NCCL_CUMEM_ENABLE=0
+	echo 50000000 > /proc/$$/timerslack_ns
+}
+
+# In the middle of a collective, to other GPUs, and back.
+scenario_rocm_rccl7() { # long
+	local at_restore=--tcp-established
+
+	begin_rccl7
+	start_rccl P2P 200
+	then_machine=two-other come_back $network
+	then_machine=two come_back $network
+	finish
+}
+
+scenario_rocm_rccl7_shared_memory() { # long
+	local at_restore=--tcp-established
+
+	begin_rccl7
+	NCCL_P2P_DISABLE=1 start_rccl SHM 300
+	come_back $network
 	finish
 }
