@@ -52,40 +52,26 @@ scenario_rocm_rccl_shared_memory() { # long
 	finish
 }
 
-# A process for each GPU, as frameworks have them. A dump stops all before it saves one of them.
-start_rccl_ranks() { # MACHINE GPUS TRANSPORT
-	local rank
+# A process for each GPU, as frameworks have them. A dump stops both before it saves one of them.
+scenario_rocm_rccl_processes() { # long
+	local rank ranks before
 
-	rccl_on "$1"
-	NCCL_DEBUG_FILE=$work/nccl.%p.log start_ranks "$2" \
-		"exec /opt/vm/bin/rccl_client --log \"\$0/client.log\" --collectives $((600 / $2)) --gpus $2 --rank \$rank --id \"\$0/id\""
+	rccl_on two
+	NCCL_P2P_DISABLE=1 NCCL_DEBUG_FILE=$work/nccl.%p.log start_ranks 2 \
+		'exec /opt/vm/bin/rccl_client --log "$0/client.log" --collectives 300 --rank $rank --id "$0/id"'
 	for rank in "${ranks[@]}"; do
-		has_line "nccl.$rank.log" " via $3"
+		has_line "nccl.$rank.log" " via SHM"
 	done
-}
-
-# ranks_come_back [ARG...]: as come_back.
-ranks_come_back() {
-	local before dir=img$((++trips)) any_minor=${then_machine:-}
-
-	before=$(state "$pid")
-	dump "$dir" "$pid" $network "$@"
-	gone "$pid"
-	nothing_left
-	[ -z "${then_machine:-}" ] || machine "$then_machine"
-	restore "$dir" --tcp-established
+	ranks_dumped img "$pid" $network --ghost-limit 64M
+	restore img --tcp-established
 	same_state "$before"
 	runs
 	all_ranks USR1 verified
 	no_violation
-}
-
-ranks_end() {
 	all_ranks TERM "finished ok"
 	gone "$pid"
 }
-
-# all_ranks SIGNAL ANSWER: at once, because each needs the others.
+# all_ranks SIGNAL ANSWER: at once, because each needs the other.
 all_ranks() {
 	local rank
 
@@ -94,14 +80,6 @@ all_ranks() {
 	for rank in "${ranks[@]}"; do
 		wait_line client.log "client $rank: $2" "$lines"
 	done
-}
-
-scenario_rocm_rccl_processes() { # long
-	local ranks
-
-	NCCL_P2P_DISABLE=1 start_rccl_ranks two 2 SHM
-	ranks_come_back --ghost-limit 64M
-	ranks_end
 }
 
 # No collective is there at the dump, so no queue moves.
