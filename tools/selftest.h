@@ -18,7 +18,7 @@ struct selftest {
 	const struct tool_request *request;
 	struct check check;
 	char criu[PATH_MAX], job[PATH_MAX];
-	/* Empty: there is none. */
+	/* Empty if no streamer is installed. */
 	char streamer[PATH_MAX];
 	/* Of this selftest alone, in the directory for images. */
 	char dir[PATH_MAX];

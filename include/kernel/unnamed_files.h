@@ -17,8 +17,8 @@ int unnamed_files_find(pid_t pid, const struct proc_range *ranges, size_t count,
 		       struct proc_range *ret_found);
 
 /* *@ret_bytes: the blocks of the largest unlinked file that process @pid has such a mapping of, 0
- * if there is none. Memfds do not count: CRIU saves them without a limit, and unlinked files only
- * up to its --ghost-limit. -ESRCH: the process does not exist. */
+ * if there is none. CRIU saves unlinked files only up to its --ghost-limit. It has no limit for
+ * memfds, so these are left out. -ESRCH: the process does not exist. */
 int unnamed_files_largest(pid_t pid, uint64_t *ret_bytes);
 
 #endif

@@ -103,7 +103,7 @@ find_process() { # PID
 	done
 }
 
-# Prints the pid here of a process, or 0 if it is none of this namespace. The fields of NSpid are the pids in the namespace
+# Prints the pid that a process has in this pid namespace, or 0 if it has none here. The fields of NSpid are the pids in the namespace
 # outside, in this one, and in those inside.
 pid_inside() { # PID OUTSIDE
 	local outside=/run/host-proc/$1 pid

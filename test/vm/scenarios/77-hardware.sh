@@ -44,7 +44,7 @@ scenario_hardware_eight() { # long
 	has_line hardware.txt '^ok  move-within '
 }
 
-# Another plugin, which leaves out contents, fails. A kernel that is none of the table of kernels is compared with a row of another
+# Another plugin, which leaves out contents, fails. A kernel without a row in the table of kernels is compared with the row of another
 # one, and what differs is printed.
 scenario_hardware_broken() { # long
 	machine one
