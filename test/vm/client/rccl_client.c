@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A program on stock HIP and RCCL: two GPUs add up their vectors, in one process or in one each. At
- * a dump they are in the middle of a row of collectives. README.md has its options, signals and
- * log lines. */
+/* A program on stock HIP and RCCL: GPUs add up their vectors, in one process or in one each. At a
+ * dump they are in the middle of a row of collectives. README.md has its options, signals and log
+ * lines. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdint.h>
@@ -14,9 +14,9 @@
 #include "rccl.h"
 #include "serve.h"
 
-#define GPUS  2
-#define WORDS 2000000u /* of the vectors of a row */
-#define STEP  1024u /* a collective of a row writes so many words behind where the last one did */
+#define MAX_GPUS 8
+#define WORDS    2000000u /* of the vectors of a row */
+#define STEP     1024u /* a collective of a row writes so many words behind where the last one did */
 
 struct rank {
 	void *comm, *stream, *done; /* done: an event behind the row */
@@ -27,11 +27,13 @@ struct client {
 	struct report report;
 	struct hip hip;
 	struct rccl rccl;
-	struct rank ranks[GPUS];
+	struct rank ranks[MAX_GPUS];
+	int gpus;
 	int first, end;      /* the ranks of this process, which are the numbers of their GPUs */
 	const char *id_path; /* where the process of rank 0 leaves the name of the communicator */
 	uint32_t *host;
 	uint32_t collectives; /* of a row */
+	bool may_have_ended;  /* the row, before it is verified */
 	uint32_t generation;
 };
 
@@ -48,17 +50,18 @@ static size_t reach(const struct client *client)
 	return WORDS + (client->collectives ? client->collectives - 1 : 0) * (size_t)STEP;
 }
 
-static uint32_t pattern(uint32_t generation, uint32_t rank, uint32_t word)
+static uint32_t pattern(uint32_t generation, int rank, uint32_t word)
 {
-	return (word + (generation * GPUS + rank + 1) * 40503u) * 2654435761u;
+	return (word + (generation * MAX_GPUS + (uint32_t)rank + 1) * 40503u) * 2654435761u;
 }
 
-static uint32_t sum_of(uint32_t generation, uint32_t word)
+static uint32_t sum_of(const struct client *client, uint32_t word)
 {
-	uint32_t sum = 0, rank;
+	uint32_t sum = 0;
+	int rank;
 
-	for (rank = 0; rank < GPUS; rank++)
-		sum += pattern(generation, rank, word);
+	for (rank = 0; rank < client->gpus; rank++)
+		sum += pattern(client->generation, rank, word);
 	return sum;
 }
 
@@ -108,18 +111,19 @@ static bool find_id(struct client *client, struct rccl_id *ret_id)
 static bool connect_ranks(struct client *client, void **ret_comms)
 {
 	struct rccl *rccl = &client->rccl;
-	int devices[GPUS], i, rank = client->first;
+	int devices[MAX_GPUS], i, rank = client->first;
 	struct rccl_id id;
 
-	for (i = 0; i < GPUS; i++)
+	for (i = 0; i < client->gpus; i++)
 		devices[i] = i;
 	if (!client->id_path)
-		return good(client, rccl->CommInitAll(ret_comms, GPUS, devices), "ncclCommInitAll");
+		return good(client, rccl->CommInitAll(ret_comms, client->gpus, devices),
+			    "ncclCommInitAll");
 	if (!good(client, client->hip.SetDevice(rank), "hipSetDevice"))
 		return false;
 	if (!(rank ? find_id(client, &id) : leave_id(client, &id)))
 		return report_fail(&client->report, false, "no name of the communicator");
-	return good(client, rccl->CommInitRank(&ret_comms[rank], GPUS, id, rank),
+	return good(client, rccl->CommInitRank(&ret_comms[rank], client->gpus, id, rank),
 		    "ncclCommInitRank");
 }
 
@@ -127,7 +131,7 @@ static bool set_up(void *arg)
 {
 	struct client *client = arg;
 	const char *missing = hip_open(&client->hip);
-	void *comms[GPUS];
+	void *comms[MAX_GPUS];
 	int i;
 
 	if (!missing)
@@ -157,7 +161,7 @@ static bool put_vectors(struct client *client, uint32_t words, size_t sums)
 		struct rank *rank = &client->ranks[i];
 
 		for (word = 0; word < words; word++)
-			client->host[word] = pattern(client->generation, (uint32_t)i, word);
+			client->host[word] = pattern(client->generation, i, word);
 		if (!good(client, hip->SetDevice(i), "hipSetDevice") ||
 		    !good(client, hip->Memcpy(rank->from, client->host, words * 4, HIP_TO_DEVICE),
 			  "a copy to VRAM") ||
@@ -223,7 +227,7 @@ static bool compare(struct client *client, int device, size_t words, uint32_t co
 		return false;
 	for (i = 0; i < words; i++) {
 		size_t collective = i / STEP < collectives ? i / STEP : collectives - 1u;
-		uint32_t want = sum_of(client->generation, (uint32_t)(i - collective * STEP));
+		uint32_t want = sum_of(client, (uint32_t)(i - collective * STEP));
 
 		if (client->host[i] != want)
 			return report_fail(&client->report, false,
@@ -250,7 +254,8 @@ static bool end_row(struct client *client)
 	int i;
 
 	for (i = client->first; i < client->end; i++)
-		if (client->hip.EventQuery(client->ranks[i].done) != HIP_NOT_READY)
+		if (!client->may_have_ended &&
+		    client->hip.EventQuery(client->ranks[i].done) != HIP_NOT_READY)
 			return report_fail(&client->report, false,
 					   "GPU %d had done all collectives before", i);
 	if (!wait_for_all(client))
@@ -309,6 +314,8 @@ static const char *parse(int argc, char **argv, struct client *client)
 	static const struct option options[] = {
 		{ "log", required_argument, NULL, 'l' },
 		{ "collectives", required_argument, NULL, 'c' },
+		{ "gpus", required_argument, NULL, 'g' },
+		{ "may-have-ended", no_argument, NULL, 'e' },
 		{ "rank", required_argument, NULL, 'r' },
 		{ "id", required_argument, NULL, 'i' },
 		{ 0 },
@@ -321,6 +328,10 @@ static const char *parse(int argc, char **argv, struct client *client)
 			log = optarg;
 		else if (option == 'c')
 			client->collectives = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (option == 'g')
+			client->gpus = (int)strtol(optarg, NULL, 10);
+		else if (option == 'e')
+			client->may_have_ended = true;
 		else if (option == 'r')
 			rank = (int)strtol(optarg, NULL, 10);
 		else if (option == 'i')
@@ -329,20 +340,21 @@ static const char *parse(int argc, char **argv, struct client *client)
 			return NULL;
 	}
 	client->first = rank < 0 ? 0 : rank;
-	client->end = rank < 0 ? GPUS : rank + 1;
-	return optind == argc && client->end <= GPUS && (rank >= 0) == (client->id_path != NULL)
+	client->end = rank < 0 ? client->gpus : rank + 1;
+	return optind == argc && client->gpus <= MAX_GPUS && client->end <= client->gpus &&
+			       (rank >= 0) == (client->id_path != NULL)
 		       ? log
 		       : NULL;
 }
 
 int main(int argc, char **argv)
 {
-	static struct client client;
+	static struct client client = { .gpus = 2 };
 	const char *log = parse(argc, argv, &client);
 
 	if (!log) {
-		(void)fprintf(stderr, "usage: rccl_client --log FILE [--collectives N] "
-				      "[--rank N --id FILE]\n");
+		(void)fprintf(stderr, "usage: rccl_client --log FILE [--gpus N] [--collectives N] "
+				      "[--may-have-ended] [--rank N --id FILE]\n");
 		return 2;
 	}
 	report_init(&client.report, log);

@@ -12,7 +12,7 @@ options="ip_block_mask=0x1f fw_load_type=0 dpm=0 ras_enable=0 audio=0 lockup_tim
 [[ $(uname -r) != @(6.1|7.2|7.3)[.-]* ]] || options+=" vm_update_mode=3"
 
 # Sets $gpus to the GPUs of a machine, by their places on the PCI bus, in the order in which the driver finds them. All
-# MI210s are nodes of one XGMI hive. Those of two and two-other have links with a weight. one-small has 160 MiB of video
+# MI210s are nodes of one XGMI hive. Those of two, four and their others have links with a weight. one-small has 160 MiB of video
 # memory. The MI300X is one partition, or one for each XCC.
 gpus_of() { # MACHINE
 	case ${1%+other-major} in
@@ -20,6 +20,8 @@ gpus_of() { # MACHINE
 	one-other) gpus=(8) ;;
 	two) gpus=(0 1) ;;
 	two-other) gpus=(5 2) ;;
+	four) gpus=(0 1 2 3) ;;
+	four-other) gpus=(5 2 7 4) ;;
 	eight) gpus=(0 1 2 3 4 5 6 7) ;;
 	eight-other) gpus=(3 5 1 7 2 8 6 4) ;;
 	mi300x | mi300x-cpx)
@@ -63,7 +65,7 @@ change_machine() { # NAME GPU...
 	for gpu in "${@:2}"; do
 		bind_gpu "${devices[gpu]-}"
 	done
-	[[ $1 != two* ]] || weigh_links
+	[[ $1 != @(two|four)* ]] || weigh_links
 	[[ $1 != *-cpx ]] || echo CPX > "/sys/bus/pci/devices/${devices[0]}/current_compute_partition"
 	[ -f /run/memory ] || tell_driver
 	tell_memory > /run/memory

@@ -11,7 +11,7 @@ network="--tcp-established --network-lock nftables"
 
 # Kernels of a row begin one after the other, so a dump that waits for their end waits for the row.
 rccl_on() { # MACHINE
-	! loses_waves || skip "this driver loses waves"
+	[ -n "${drained-}" ] || ! loses_waves || skip "this driver loses waves"
 	machine "$1"
 	export NCCL_DEBUG=INFO
 }
@@ -19,7 +19,7 @@ rccl_on() { # MACHINE
 # start_rccl TRANSPORT COLLECTIVES: what RCCL says of its channels has the transport.
 start_rccl() {
 	rccl_on two
-	NCCL_DEBUG_FILE=$work/nccl.log program=rccl_client start_client --collectives "$2"
+	NCCL_DEBUG_FILE=$work/nccl.log program=rccl_client start_client ${drained:+--may-have-ended} --collectives "$2"
 	has_line nccl.log " via $1"
 }
 
@@ -52,25 +52,32 @@ scenario_rocm_rccl_shared_memory() { # long
 	finish
 }
 
-# A process for each GPU, as frameworks have them. A dump stops both before it saves one of them.
-scenario_rocm_rccl_processes() { # long
-	local rank ranks before
+# start_rccl_ranks MACHINE COUNT TRANSPORT COLLECTIVES: a process for each GPU, as frameworks have them. Sets $ranks.
+start_rccl_ranks() {
+	local rank
 
-	rccl_on two
-	NCCL_P2P_DISABLE=1 NCCL_DEBUG_FILE=$work/nccl.%p.log start_ranks 2 \
-		'exec /opt/vm/bin/rccl_client --log "$0/client.log" --collectives 300 --rank $rank --id "$0/id"'
+	rccl_on "$1"
+	NCCL_DEBUG_FILE=$work/nccl.%p.log start_ranks "$2" "exec /opt/vm/bin/rccl_client --log \"\$0/client.log\" \
+		--gpus $2 --collectives $4 --rank \$rank --id \"\$0/id\""
 	for rank in "${ranks[@]}"; do
-		has_line "nccl.$rank.log" " via SHM"
+		has_line "nccl.$rank.log" " via $3"
 	done
-	ranks_dumped img "$pid" $network --ghost-limit 64M
-	restore img --tcp-established
+}
+
+# ranks_come_back [ARG...]: like come_back. A dump stops all ranks before it saves one of them.
+ranks_come_back() {
+	local before dir=img$((++trips))
+
+	ranks_dumped "$dir" "$pid" "$@"
+	no_violation
+	[ -z "${then_machine:-}" ] || machine "$then_machine"
+	restore "$dir" --tcp-established
 	same_state "$before"
 	runs
 	all_ranks USR1 verified
 	no_violation
-	all_ranks TERM "finished ok"
-	gone "$pid"
 }
+
 # all_ranks SIGNAL ANSWER: at once, because each needs the other.
 all_ranks() {
 	local rank
@@ -80,6 +87,46 @@ all_ranks() {
 	for rank in "${ranks[@]}"; do
 		wait_line client.log "client $rank: $2" "$lines"
 	done
+}
+
+scenario_rocm_rccl_processes() { # long
+	local ranks
+
+	NCCL_P2P_DISABLE=1 start_rccl_ranks two 2 SHM 300
+	ranks_come_back $network --ghost-limit 64M
+	all_ranks TERM "finished ok"
+	gone "$pid"
+}
+
+# To four other GPUs.
+scenario_rocm_rccl_four() { # long
+	local ranks any_minor=1
+
+	NCCL_P2P_DISABLE=1 start_rccl_ranks four 4 SHM 150
+	then_machine=four-other ranks_come_back $network --ghost-limit 64M
+	all_ranks TERM "finished ok"
+	gone "$pid"
+}
+
+# A rank has died, and the other one waits for it in a collective, before and after. Where there are fewer GPUs than ranks, nothing
+# runs after the restore.
+scenario_rocm_rccl_rank_killed() { # long
+	local ranks before at_restore=--tcp-established
+
+	NCCL_P2P_DISABLE=1 start_rccl_ranks two 2 SHM 300
+	kill -9 "${ranks[1]}"
+	gone "${ranks[1]}"
+	ranks_dumped img "$pid" $network --ghost-limit 64M
+	machine one
+	restore_fails "needed: 1 more, in this machine"
+	machine two
+	restore img $at_restore
+	same_state "$before"
+	until_true queues_run "${ranks[0]}" || fail "the queues of the other rank are stopped"
+	alive "${ranks[0]}" || fail "the other rank has ended"
+	no_violation
+	kill -9 "${ranks[0]}"
+	gone "$pid"
 }
 
 # No collective is there at the dump, so no queue moves.
@@ -138,6 +185,31 @@ scenario_rocm_rccl7_shared_memory() { # long
 
 	begin_rccl7
 	NCCL_P2P_DISABLE=1 start_rccl SHM 300
+	come_back $network
+	finish
+}
+
+# A process for each GPU, to two other GPUs. Without RCCL's own supervision, which has other connections after a while.
+scenario_rocm_rccl7_processes() { # long
+	local ranks any_minor=1
+
+	begin_rccl7
+	export HSA_ENABLE_IPC_MODE_LEGACY=0 NCCL_RAS_ENABLE=0
+	start_rccl_ranks two 2 P2P/IPC 200
+	then_machine=two-other ranks_come_back $network
+	all_ranks TERM "finished ok"
+	gone "$pid"
+}
+
+# A driver that loses waves: the dump waits for the end of the row. The next row runs after the restore.
+scenario_rocm_rccl7_drained() { # long
+	local at_restore=--tcp-established drained=1 rests=1
+
+	loses_waves || skip "this driver saves waves"
+	begin_rccl7
+	export AMDGPU_DRAIN=600
+	NCCL_P2P_DISABLE=1 start_rccl SHM 30
+	come_back $network
 	come_back $network
 	finish
 }

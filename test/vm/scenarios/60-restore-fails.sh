@@ -14,7 +14,7 @@ restore_stops() {
 
 	rm -f img/restore.log
 	size=$(stat -c %s client.log)
-	try_restore img || code=$?
+	try_restore img ${at_restore:-} || code=$?
 	[ $code != 0 ] || fail "this restore cannot have succeeded"
 	# Rarely, stock CRIU (3.17.1 and 4.2.1, so far) does not end after this message, and must be killed.
 	[ $code != 137 ] || has_line img/restore.log 'Restoring FAILED'
