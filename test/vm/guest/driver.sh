@@ -298,6 +298,13 @@ forget_violations() {
 kernel_log() { dmesg; }
 forget_kernel_log() { dmesg -C; }
 
+# For the contract, one of whose rules lets a queue reach memory that is not there. Linux 6.1 also warns at the import
+# of an object that KFD and DRM have exported, each with a dma-buf of its own.
+forget_contract() {
+	no_complaint 'no-retry page fault\|drm_gem_prime_fd_to_handle'
+	forget_kernel_log
+}
+
 # Prints complaints of the kernel. Linux 6.1 calls it an error that ip_block_mask leaves out the SMU, and warns often
 # that the CPU sees more VRAM than one-small has (amdgpu_gmc_vram_full_visible() in amdgpu_gmc.h). Linux 6.1 to 7.3 warn
 # when a process ends that was restored on a GPU with another gpu_id: by the id in the handle of its event page, KFD does not

@@ -12,8 +12,7 @@ contract() {
 	[ $status = 0 ] || fail "$(grep '^not ok' contract.log | head -n 3 | tr '\n' ' ')$(tail -n 1 contract.log)"
 	has_line contract.log '^[1-9][0-9]* passed, 0 failed$'
 	[ "$(grep -c '^skip .*: needs' contract.log)" -le "$1" ] || fail "$(grep '^skip .*: needs' contract.log | tr '\n' ' ')"
-	# One rule lets a queue reach memory that is not there.
-	forget_page_faults
+	forget_contract
 }
 
 scenario_device_contract() {

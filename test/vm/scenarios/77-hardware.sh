@@ -33,7 +33,7 @@ scenario_hardware() { # long
 	has_line report.txt '^not asked  '
 	has_line report.txt '^[1-9][0-9]* passed, 0 failed'
 	! grep "$(hostname)" report.txt || fail "the report has the host's name"
-	forget_page_faults
+	forget_contract
 }
 
 # With several GPUs a scenario for one has the others hidden.
@@ -56,7 +56,7 @@ scenario_hardware_broken() { # long
 	has_line hardware.txt '^[1-9][0-9]* passed, 2 failed'
 	[ -s out/logs/one-gpu/client.log ] || fail "no log is kept"
 	forget_violations
-	forget_page_faults
+	forget_contract
 }
 
 # ended_at SIGNAL COMMAND...: the command ends by this signal to the whole group, as by ^C, when COMMAND succeeds. Nothing may stay behind.
@@ -85,7 +85,7 @@ scenario_hardware_ended() { # long
 	ended_at TERM runs_program bench
 	hardware 0 one-gpu
 	forget_violations
-	forget_page_faults
+	forget_contract
 }
 
 # It is refused beside a job of others, and where there is no GPU.
