@@ -208,7 +208,7 @@ static int with_memory(const struct content_bo *bo, size_t origin, const struct 
 		return complain(-errno, "mmap of a dma-buf");
 	if (scribble)
 		memset(memory, 0xee, bo->size);
-	else
+	else if (workload_has_pattern(&subject->workload, origin))
 		good = workload_check(&subject->workload, origin, 0, memory, bo->size);
 	(void)munmap(memory, bo->size);
 	if (good == bo->size)

@@ -26,14 +26,14 @@ static const struct {
 	const char *text;
 } profiles[] = {
 	{ "P1-issue2663",
-	  "1x140M,8x4K-64K,40x2M,18x20M,1x90M,1x32K:G,5x4K:G,83x4K-4M:U,1x8K:D,1x4K:M,"
+	  "1x140M,8x4K-64K,40x2M,18x20M,1x90M,1x32K:E,5x4K:G,83x4K-4M:U,1x8K:D,1x4K:M,"
 	  "events=82,zero=30" },
-	{ "P2-train", "1x140M,3x2M,144x20M,170x16M,48x24M,24x28M,4x120M,20x64K-8M,1x32K:G,6x4K:G,"
+	{ "P2-train", "1x140M,3x2M,144x20M,170x16M,48x24M,24x28M,4x120M,20x64K-8M,1x32K:E,6x4K:G,"
 		      "57x4K-32M:U,1x8K:D,1x4K:M,events=150,zero=15" },
 	{ "P4-serve",
-	  "1x140M,1x2M,32x32M,32x48M,32x112M,32x224M,2x1002M,32x1204M,30x64K-16M,6x4K:G,"
+	  "1x140M,1x2M,32x32M,32x48M,32x112M,32x224M,2x1002M,32x1204M,30x64K-16M,1x32K:E,6x4K:G,"
 	  "60x4K-4M:U,1x8K:D,1x4K:M,events=200,zero=85" },
-	{ "P7-small", "20000x4K-64K,1x8K:D,1x4K:M,events=30" },
+	{ "P7-small", "20000x4K-64K,1x32K:E,1x8K:D,1x4K:M,events=30" },
 };
 
 static int complain(const char *item, const char *problem)
