@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Cuts the contents into ranges in their order, whichever thread takes them. A BO is imported with
- * the first range that has a part of it, and released when the last of them is finished. */
+ * the first range that has a part of it, and released when the last of them is finished. A thread
+ * that finds no other at this work does it for all that wait: the driver, libdrm and the caches
+ * make two threads slower than one, and so does the change from one to another. */
 #include "content/ranges.h"
 
 #include <errno.h>
@@ -157,18 +159,80 @@ bool ranges_are_left(struct transfer *transfer)
 	return left;
 }
 
-bool ranges_take(struct slot_thread *thread)
+static void release_bos(struct transfer *transfer, struct range *range)
 {
-	struct transfer *transfer = thread->transfer;
+	struct ranges *ranges = &transfer->ranges;
+
+	for (size_t i = 0; i < range->num_pieces; i++) {
+		size_t bo = bo_of(transfer, &range->pieces[i]);
+		struct import *import = &ranges->imports[bo];
+
+		if (!--import->users && bo < ranges->bo)
+			sdma_bo_release(&import->bo);
+	}
+	range->num_pieces = 0;
+}
+
+/* Called with the lock, which this function releases while it calls the driver. Only the thread
+ * that serves calls it. */
+static int serve(struct transfer *transfer, struct range *range)
+{
 	int ret = -ECANCELED;
 
+	(void)pthread_mutex_unlock(&transfer->ranges.lock);
+	release_bos(transfer, range);
 	(void)pthread_mutex_lock(&transfer->ranges.lock);
 	if (are_left(transfer))
-		ret = next_range(transfer, &thread->range);
-	if (!ret)
-		ret = import_bos(transfer, &thread->range);
+		ret = next_range(transfer, range);
+	if (ret < 0)
+		return ret;
 	(void)pthread_mutex_unlock(&transfer->ranges.lock);
-	return !ret;
+	ret = import_bos(transfer, range);
+	(void)pthread_mutex_lock(&transfer->ranges.lock);
+	return ret;
+}
+
+/* The next thread after @last that waits for a range, @last itself at the end. Or NULL. */
+static struct slot_thread *find_waiting(struct transfer *transfer, const struct slot_thread *last)
+{
+	const size_t count = transfer->slots.threads, from = (size_t)(last - transfer->threads) + 1;
+
+	for (size_t i = 0; i < count; i++) {
+		struct slot_thread *thread = &transfer->threads[(from + i) % count];
+
+		if (thread->wants_range)
+			return thread;
+	}
+	return NULL;
+}
+
+/* Serves all threads that wait, and those that come meanwhile. Called with the lock. */
+static void serve_all(struct slot_thread *server)
+{
+	struct transfer *transfer = server->transfer;
+	struct slot_thread *thread = server;
+
+	transfer->ranges.has_server = true;
+	while ((thread = find_waiting(transfer, thread))) {
+		thread->has_range = !serve(transfer, &thread->range);
+		thread->wants_range = false;
+		(void)pthread_cond_signal(&thread->served);
+	}
+	transfer->ranges.has_server = false;
+}
+
+bool ranges_take(struct slot_thread *thread)
+{
+	struct ranges *ranges = &thread->transfer->ranges;
+
+	(void)pthread_mutex_lock(&ranges->lock);
+	thread->wants_range = true;
+	if (!ranges->has_server)
+		serve_all(thread);
+	while (thread->wants_range)
+		(void)pthread_cond_wait(&thread->served, &ranges->lock);
+	(void)pthread_mutex_unlock(&ranges->lock);
+	return thread->has_range;
 }
 
 uint64_t ranges_contents_at(const struct transfer *transfer)
@@ -268,21 +332,6 @@ void ranges_end_turn(struct slot_thread *thread)
 	(void)pthread_mutex_unlock(&transfer->lock);
 }
 
-static void release_bos(struct transfer *transfer, const struct range *range)
-{
-	struct ranges *ranges = &transfer->ranges;
-
-	(void)pthread_mutex_lock(&ranges->lock);
-	for (size_t i = 0; i < range->num_pieces; i++) {
-		size_t bo = bo_of(transfer, &range->pieces[i]);
-		struct import *import = &ranges->imports[bo];
-
-		if (!--import->users && bo < ranges->bo)
-			sdma_bo_release(&import->bo);
-	}
-	(void)pthread_mutex_unlock(&ranges->lock);
-}
-
 void ranges_finish(struct slot_thread *thread, uint64_t done_bytes)
 {
 	struct transfer *transfer = thread->transfer;
@@ -293,5 +342,4 @@ void ranges_finish(struct slot_thread *thread, uint64_t done_bytes)
 	transfer->progress.storage_s += thread->storage_s;
 	(void)pthread_mutex_unlock(&transfer->lock);
 	thread->copy_s = thread->storage_s = 0;
-	release_bos(transfer, &thread->range);
 }

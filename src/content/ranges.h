@@ -33,12 +33,13 @@ struct range {
 struct import;
 
 struct ranges {
-	/* Guards the fields below. All BOs of a range are imported, or released, under it, too:
-	 * libdrm has a lock that each of these calls takes, and threads that wait for each other at
-	 * each BO would take 1.5 times as long. */
-	pthread_mutex_t lock;
-	/* One per BO. */
+	/* One per BO. Only the thread that serves changes them. */
 	struct import *imports;
+	/* Guards the fields below. */
+	pthread_mutex_t lock;
+	/* A thread makes the ranges of all that wait for one, imports their BOs, and releases those
+	 * of the ranges before. */
+	bool has_server;
 	/* The start of the next range, in all contents and in its BO. */
 	uint64_t next_index;
 	uint64_t next_offset;
@@ -58,8 +59,9 @@ void ranges_free_pieces(struct range *range);
 /* Copies a range with the pieces that it has. -ENOMEM. */
 int ranges_copy(const struct range *range, struct range *ret_copy);
 
-/* Sets the thread's range to the next part of the contents and imports its BOs. False: no range is
- * left, or a thread has failed, maybe this one. Contents of no bytes have one range. */
+/* Sets the thread's range to the next part of the contents and imports its BOs. Releases the BOs of
+ * its range before, which ranges_finish() has ended, that no further range needs. False: no range
+ * is left, or a thread has failed, maybe this one. Contents of no bytes have one range. */
 bool ranges_take(struct slot_thread *thread);
 /* Whether ranges_take() may still have a range. */
 bool ranges_are_left(struct transfer *transfer);
@@ -80,8 +82,7 @@ void ranges_add_checksums(const struct transfer *transfer, const struct range *r
 /* Waits until the turns of all earlier ranges have ended. -ECANCELED: there was an error. */
 int ranges_await_turn(struct slot_thread *thread);
 void ranges_end_turn(struct slot_thread *thread);
-/* Adds @done_bytes and the times of the thread to the progress, and releases the BOs that no
- * further range needs. */
+/* Adds @done_bytes and the times of the thread to the progress. */
 void ranges_finish(struct slot_thread *thread, uint64_t done_bytes);
 
 #endif

@@ -28,6 +28,7 @@ static int alloc_thread(struct transfer *transfer, unsigned int index)
 	thread->is_paired = slots->count > slots->threads;
 	thread->slot = thread->is_paired ? 2 * index : index;
 	(void)pthread_cond_init(&thread->turn, NULL);
+	(void)pthread_cond_init(&thread->served, NULL);
 	ret = ranges_alloc_pieces(&thread->range, slots);
 	return ret < 0 || !thread->is_paired ? ret : ranges_alloc_pieces(&thread->other, slots);
 }
@@ -171,6 +172,7 @@ void transfer_end(struct transfer *transfer)
 	free(transfer->checksums);
 	for (unsigned int i = 0; transfer->threads && i < transfer->slots.threads; i++) {
 		(void)pthread_cond_destroy(&transfer->threads[i].turn);
+		(void)pthread_cond_destroy(&transfer->threads[i].served);
 		ranges_free_pieces(&transfer->threads[i].range);
 		ranges_free_pieces(&transfer->threads[i].other);
 	}

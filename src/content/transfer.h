@@ -57,6 +57,10 @@ struct slot_thread {
 	pthread_cond_t turn;
 	/* Under the transfer's lock: the range whose turn the thread awaits, or awaited last. */
 	uint64_t awaited;
+	/* Under the lock of the ranges: the thread waits for its next range, which @served signals,
+	 * and whether it has got one. */
+	bool wants_range, has_range;
+	pthread_cond_t served;
 	struct range range;
 	/* Load: the range in the other slot of a pair, which the engine may still copy. */
 	struct range other;
