@@ -167,6 +167,12 @@ struct slots slots_choose_pairs(uint64_t staging_bytes, uint64_t size, size_t nu
 {
 	struct slots slots = choose(staging_bytes, size, 2 * count_pairs(num_transfers));
 
+	/* With the memory of several GPUs, more takes longer to register than it saves, and the
+	 * caches hold less of it. */
+	if (num_transfers > 1 && slots.memory > SDMA_HUGE_PAGE) {
+		slots.memory = SDMA_HUGE_PAGE;
+		slots.size = slots.memory - 2 * SLOT_MARGIN;
+	}
 	slots.threads = slots.count > 1 ? slots.count / 2 : 1;
 	slots.count = 2 * slots.threads;
 	return slots;

@@ -139,9 +139,11 @@ TEST_WITH(pairs_share_the_memory_of_other_slots, begin, NULL)
 TEST_WITH(a_thread_with_a_pair_has_a_processor, begin, NULL)
 {
 	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 8).threads, 2);
+	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 8).memory, 2 * MIB);
 	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 64).threads, 1);
 	processors = 2;
 	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 1).threads, 2);
+	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 1).memory, 4 * MIB);
 }
 
 TEST_WITH(one_page_has_one_pair, begin, NULL)
