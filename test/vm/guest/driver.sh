@@ -162,6 +162,12 @@ no_machine() { unload_driver; }
 
 huge_pages() { echo "$1" > /proc/sys/vm/nr_hugepages; } # COUNT
 mount_small_disk() { mount -t ext4 -o noatime /dev/vdc "$1"; } # DIR
+mount_sharing_disk() { # xfs|btrfs DIR
+	case $1 in
+	xfs) mount -t xfs -o noatime /dev/vdd "$2" ;;
+	btrfs) mount -t btrfs -o noatime /dev/vde "$2" ;;
+	esac
+}
 
 has_device() { [ -d /sys/module/amdgpu ]; }
 

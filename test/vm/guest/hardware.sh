@@ -67,6 +67,7 @@ unload_driver() { skip "needs a driver that can be unloaded"; }
 ask_gpu() { [ "$1" = "speed 0" ] || skip "needs a command of the emulated GPU: $1"; } # 0: as fast as it can
 huge_pages() { skip "would change the huge pages of the machine"; }
 mount_small_disk() { skip "needs a disk that can be frozen"; }
+mount_sharing_disk() { skip "needs an empty disk with $1"; }
 
 # Kernels are sorted under those whose behaviour scenarios know.
 with_kernel() { # PATTERN

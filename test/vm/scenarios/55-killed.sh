@@ -105,10 +105,12 @@ answers() {
 }
 
 # A state image means that the dump was complete.
-no_torn_image() {
-	has_no_main_image() { ! compgen -G 'img/amdgpu-kfd-*.img' > /dev/null; }
-	grep -q 'amdgpu_plugin: kfd .*: unpaused process\|amdgpu_plugin: dump: .* stay stopped' img/dump.log || has_no_main_image ||
-		fail "a killed dump left $(echo img/amdgpu-kfd-*.img)"
+no_torn_image() { # [DIR]
+	local dir=${1:-img}
+
+	has_no_main_image() { ! compgen -G "$dir/amdgpu-kfd-*.img" > /dev/null; }
+	grep -q 'amdgpu_plugin: kfd .*: unpaused process\|amdgpu_plugin: dump: .* stay stopped' "$dir/dump.log" || has_no_main_image ||
+		fail "a killed dump left $(echo "$dir"/amdgpu-kfd-*.img)"
 }
 
 new_client() {
