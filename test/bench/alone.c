@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The two limits of the plugin: the copy engine without storage, and storage without the copy
- * engine. */
+/* The limits of the plugin: the copy engine without storage, storage without the copy engine, and
+ * the reads and checksums of a restore. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,14 +11,16 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/checksum.h"
 #include "content/sdma.h"
+#include "content/slots.h"
 #include "image/image.h"
 #include "methods.h"
 #include "staging.h"
 
 #define COPY_TIMEOUT_S 60
 #define JOBS_MAX       64
-#define THREADS_MAX    16
+#define THREADS_MAX    32
 
 struct task_of_job {
 	pthread_t thread;
@@ -304,19 +306,23 @@ static void set_direct(int fd, bool on)
 	(void)fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT);
 }
 
-static int move_file(struct mover *mover)
+static int run_movers(struct mover *mover, unsigned int count, void *(*move)(void *argument))
 {
-	unsigned int count = mover->streamed ? 1 : way->threads;
 	pthread_t threads[THREADS_MAX];
 
 	for (unsigned int i = 1; i < count; i++) {
-		if (pthread_create(&threads[i], NULL, move_some, mover))
+		if (pthread_create(&threads[i], NULL, move, mover))
 			abort();
 	}
-	(void)move_some(mover);
+	(void)move(mover);
 	for (unsigned int i = 1; i < count; i++)
 		(void)pthread_join(threads[i], NULL);
 	return mover->ret;
+}
+
+static int move_file(struct mover *mover)
+{
+	return run_movers(mover, mover->streamed ? 1 : way->threads, move_some);
 }
 
 static int run_storage(struct content_job *job, bool save)
@@ -363,4 +369,54 @@ int storage_alone_run(struct content_job *jobs, size_t num_jobs, bool save, bool
 	way = chosen;
 	half_zero = zeros;
 	return for_all_jobs(jobs, num_jobs, save ? write_job : read_job);
+}
+
+/* Set before the threads start. */
+static struct {
+	unsigned int threads;
+	size_t memory;
+} reads;
+
+/* As the plugin does, so that the caches still have the bytes for the checksums. */
+#define READ_PART (256u << 10)
+
+static void *read_some(void *argument)
+{
+	struct mover *mover = argument;
+	char *memory = slots_map(reads.memory);
+	uint64_t at = 0;
+	int ret = memory ? 0 : -ENOMEM;
+
+	while (!ret) {
+		uint64_t offset = __atomic_fetch_add(&mover->next, READ_PART, __ATOMIC_RELAXED);
+		uint64_t size = mover->size - offset < READ_PART ? mover->size - offset : READ_PART;
+
+		if (offset >= mover->size)
+			break;
+		ret = pread_full(mover->fd, memory + at, size, offset);
+		/* The sum is not used, but the compiler cannot know that. */
+		if (!ret)
+			(void)checksum_pages(memory + at, size / 4096 * 4096, offset / 4096);
+		at = at + 2 * READ_PART > reads.memory ? 0 : at + READ_PART;
+	}
+	if (ret)
+		mover->ret = ret;
+	if (memory)
+		(void)munmap(memory, reads.memory);
+	return NULL;
+}
+
+static int read_and_sum(struct content_job *job)
+{
+	struct mover mover = { .fd = job->image_fd,
+			       .size = content_size(job->bos, job->num_bos) + IMAGE_HEADER_SIZE };
+
+	return run_movers(&mover, reads.threads, read_some);
+}
+
+int reads_alone_run(struct content_job *jobs, size_t num_jobs, unsigned int threads, size_t memory)
+{
+	reads.threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+	reads.memory = memory > READ_PART ? memory : READ_PART;
+	return for_all_jobs(jobs, num_jobs, read_and_sum);
 }

@@ -320,6 +320,42 @@ static int compare_kept(struct bench *bench, struct round *round)
 	return ret ? ret : measure_kept(bench, round);
 }
 
+/* The reads of a restore alone, in the memory that its slots have, by as many threads as there are
+ * processors, or twice as many. The better of the two, in the place of storage alone. */
+static int measure_reads(struct bench *bench, double *ret_wall)
+{
+	size_t processors = usable_processors(), num_jobs = bench->subject.num_jobs;
+	unsigned int threads = (unsigned int)clamp(processors / num_jobs, 1, processors), slots;
+	uint64_t slot_size;
+	double begin, wall;
+	int ret = 0;
+
+	staging_slots(&slots, &slot_size);
+	for (unsigned int i = 0; !ret && i < 2; i++, threads *= 2) {
+		ret = places_open(&bench->places, bench->subject.jobs, num_jobs, false);
+		begin = now_seconds();
+		if (!ret)
+			ret = reads_alone_run(bench->subject.jobs, num_jobs, threads,
+					      slots * slot_size / threads);
+		wall = now_seconds() - begin;
+		if (!ret)
+			ret = places_close(&bench->places, bench->subject.jobs, num_jobs);
+		if (!i || wall < *ret_wall)
+			*ret_wall = wall;
+	}
+	return ret;
+}
+
+/* A restore, its copies alone, and its reads alone. */
+static int compare_reads(struct bench *bench, struct round *round)
+{
+	int ret = measure_method(bench, OURS, round);
+
+	if (!ret)
+		ret = measure_method(bench, COPY, round);
+	return ret ? ret : measure_reads(bench, &round->wall[STORAGE]);
+}
+
 /* Of a real engine, what is measured also moves the right bytes. Then no BO is zero: a dump would
  * skip such contents. BOs that stand in a job several times would have the bytes of the last. */
 static int prove(struct bench *bench)
@@ -334,6 +370,12 @@ static int prove(struct bench *bench)
 	return ret;
 }
 
+/* Whether the case has no reference and no storage alone. */
+static bool compares(const struct bench *bench)
+{
+	return bench->checksums_only || bench->kept_only || bench->reads_only;
+}
+
 static int measure_all(struct bench *bench)
 {
 	double storage_s = 0;
@@ -346,7 +388,7 @@ static int measure_all(struct bench *bench)
 	if (ret || bench->proof_only)
 		return ret;
 	ret = warm_up(bench);
-	if (!ret && !bench->checksums_only && !bench->kept_only && !bench->ways_known)
+	if (!ret && !compares(bench) && !bench->ways_known)
 		ret = choose_ways(bench);
 	if (!ret && !strcmp(bench->engine, "match"))
 		ret = measure_best_storage(bench, &storage_s);
@@ -355,6 +397,7 @@ static int measure_all(struct bench *bench)
 	if (!ret)
 		ret = bench->checksums_only ? measure_comparison(bench, compare_checksums)
 		      : bench->kept_only    ? measure_comparison(bench, compare_kept)
+		      : bench->reads_only   ? measure_comparison(bench, compare_reads)
 					    : measure_rounds(bench);
 	places_remove(&bench->places, bench->subject.num_jobs);
 	return ret;
@@ -440,6 +483,21 @@ static void print_kept(const struct bench *bench)
 	       s[OURS].median, s[OURS].spread, s[REFERENCE].median, s[REFERENCE].spread);
 }
 
+static void print_reads(const struct bench *bench)
+{
+	double cpu = sum_up(bench, offsetof(struct round, cpu)).median;
+	double gigabytes = (double)bench->subject.bytes / 1e9;
+	struct values s[METHODS];
+
+	sum_up_methods(bench, s);
+	printf("%s restore %s, %u GPUs, %.2f GB: %.3f s (spread %.0f %%), %.2f s of processors per GB;"
+	       " copies alone %.3f s (%.0f %%); reads and checksums alone %.3f s (%.0f %%), %.2f of"
+	       " the restore\n",
+	       bench->name, bench->storage, bench->gpus, gigabytes, s[OURS].median, s[OURS].spread,
+	       cpu / gigabytes, s[COPY].median, s[COPY].spread, s[STORAGE].median,
+	       s[STORAGE].spread, s[STORAGE].median / s[OURS].median);
+}
+
 static int run(struct bench *bench)
 {
 	_cleanup_(options_done) struct options options = { 0 };
@@ -460,6 +518,7 @@ static int run(struct bench *bench)
 	if (!ret && !bench->proof_only)
 		(bench->checksums_only ? print_checksums
 		 : bench->kept_only    ? print_kept
+		 : bench->reads_only   ? print_reads
 				       : print_line)(bench);
 	subject_done(&bench->subject);
 	return ret;

@@ -37,7 +37,7 @@ struct bench {
 	struct places places;
 	uint64_t most_bytes, latency_us;
 	unsigned int gpus, rounds;
-	bool save, half_zero, checksums_only, kept_only;
+	bool save, half_zero, checksums_only, kept_only, reads_only;
 	/* A CUDA device is the copy engine, or a GPU of this machine is, without the simulator.
 	 * With proof_only, only the bytes are compared. */
 	bool cuda, real, proof_only;

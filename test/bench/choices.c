@@ -21,6 +21,7 @@ static void usage(void)
 		"  -q  SECONDS, in all, to wait for a quiet machine and to repeat rounds\n"
 		"  -z  half of the bytes are zero      -c  only what the checksums cost\n"
 		"  -k  only dumps of one GPU with memory for all contents\n"
+		"  -r  only a restore, and its reads and checksums alone\n"
 		"  -w WAY:WAY  of storage alone, if it is known which are the best\n"
 		"  -A  the GPU of this machine is the copy engine, and there is no simulator\n"
 		"  -C  a CUDA device is the copy engine   -P  the same, and no times\n"
@@ -43,6 +44,8 @@ static int check_choices(struct bench *bench)
 		return -EINVAL;
 	if (bench->kept_only &&
 	    (!bench->save || bench->gpus > 1 || !strcmp(bench->storage, "stream")))
+		return -EINVAL;
+	if (bench->reads_only && !strcmp(bench->storage, "stream"))
 		return -EINVAL;
 	if (!strcmp(bench->storage, "stream"))
 		bench->places.directory = NULL;
@@ -107,6 +110,10 @@ static int parse_switch(int option, struct bench *bench)
 	case 'k':
 		bench->kept_only = true;
 		return 0;
+	case 'r':
+		bench->reads_only = true;
+		bench->save = false;
+		return 0;
 	case 'A':
 		bench->real = true;
 		return 0;
@@ -126,7 +133,7 @@ static int parse(int argc, char **argv, struct bench *bench)
 {
 	int option, ret = 0;
 
-	while (!ret && (option = getopt(argc, argv, "d:s:D:g:e:m:n:l:zckw:q:ACP")) >= 0)
+	while (!ret && (option = getopt(argc, argv, "d:s:D:g:e:m:n:l:zckrw:q:ACP")) >= 0)
 		ret = optarg ? parse_word(option, optarg, bench) : parse_switch(option, bench);
 	if (ret < 0 || argc - optind != 2)
 		return -EINVAL;

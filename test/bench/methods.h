@@ -36,6 +36,11 @@ extern const unsigned int num_storage_ways;
 int storage_alone_run(struct content_job *jobs, size_t num_jobs, bool save, bool half_zero,
 		      const struct storage_way *way);
 
+/* What processors and memory must do for a restore, without the engine and without threads that
+ * wait for each other: @threads for each file read it to @memory bytes each, again and again, and
+ * compute the checksums. */
+int reads_alone_run(struct content_job *jobs, size_t num_jobs, unsigned int threads, size_t memory);
+
 /* Calls @function for all jobs in parallel. */
 int for_all_jobs(struct content_job *jobs, size_t num_jobs,
 		 int (*function)(struct content_job *job));
