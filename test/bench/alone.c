@@ -14,6 +14,7 @@
 #include "content/checksum.h"
 #include "content/sdma.h"
 #include "content/slots.h"
+#include "content/sums.h"
 #include "image/image.h"
 #include "methods.h"
 #include "staging.h"
@@ -419,4 +420,34 @@ int reads_alone_run(struct content_job *jobs, size_t num_jobs, unsigned int thre
 	reads.threads = threads < THREADS_MAX ? threads : THREADS_MAX;
 	reads.memory = memory > READ_PART ? memory : READ_PART;
 	return for_all_jobs(jobs, num_jobs, read_and_sum);
+}
+
+/* Sums up the same memory again and again, which is as large as the slots of a dump. */
+#define SUMS_MEMORY (2u << 20)
+#define SUMS_ROUNDS 256u
+
+static void *sum_up(void *argument)
+{
+	char *memory = slots_map(SUMS_MEMORY);
+
+	if (!memory)
+		abort();
+	memset(memory, 0x5a, SUMS_MEMORY);
+	for (unsigned int i = 0; i < SUMS_ROUNDS; i++) {
+		(void)checksum_pages(memory, SUMS_MEMORY, i);
+		for (uint64_t at = 0; at < SUMS_MEMORY; at += SUMS_CHUNK)
+			(void)sums_of_chunk(memory + at);
+	}
+	(void)munmap(memory, SUMS_MEMORY);
+	return argument;
+}
+
+double sums_alone_run(unsigned int threads)
+{
+	struct mover none = { 0 };
+	double begin = now_seconds();
+
+	threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+	(void)run_movers(&none, threads, sum_up);
+	return (now_seconds() - begin) / threads / SUMS_ROUNDS / SUMS_MEMORY * 1e9;
 }

@@ -541,6 +541,10 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (argc == 3 && !strcmp(argv[1], "-S"))
 		return smoke(argv[2]);
+	if (argc == 2 && !strcmp(argv[1], "-H")) {
+		printf("%.6f\n", sums_alone_run((unsigned int)usable_processors()));
+		return 0;
+	}
 	if (choices_parse(argc, argv, &bench) < 0)
 		return 2;
 	ret = run(&bench);

@@ -26,6 +26,7 @@ static void usage(void)
 		"  -A  the GPU of this machine is the copy engine, and there is no simulator\n"
 		"  -C  a CUDA device is the copy engine   -P  the same, and no times\n"
 		"bench -S DIRECTORY  moves bytes and compares them; no times\n"
+		"bench -H  seconds for the sums of 10^9 bytes\n"
 		"  WORDS: see test/native/workload.h\n");
 }
 

@@ -41,6 +41,10 @@ int storage_alone_run(struct content_job *jobs, size_t num_jobs, bool save, bool
  * compute the checksums. */
 int reads_alone_run(struct content_job *jobs, size_t num_jobs, unsigned int threads, size_t memory);
 
+/* The checksums of contents and the sums of chunks (option base), by so many threads: seconds for
+ * 10^9 bytes. */
+double sums_alone_run(unsigned int threads);
+
 /* Calls @function for all jobs in parallel. */
 int for_all_jobs(struct content_job *jobs, size_t num_jobs,
 		 int (*function)(struct content_job *job));

@@ -26,7 +26,7 @@ bench: native $(BENCH_BIN) $(BUILD)/bench/below.so
 	$(if $(BENCH),,@BUILD=$(BUILD) test/bench/parallel dump)
 	$(if $(BENCH),,@BUILD=$(BUILD) test/bench/sharing)
 
-bench-smoke: sim $(BENCH_BIN) $(BUILD)/bench/stub/libcuda.so.1
+bench-smoke: native $(BENCH_BIN) $(BUILD)/bench/stub/libcuda.so.1
 	@BUILD=$(BUILD) test/bench/smoke
 
 # With the copy engine of a CUDA device.
