@@ -514,6 +514,30 @@ TEST(huge_pages_with_holes_are_plain)
 	assert_in_range(stat.st_blocks * 512, 25 * MIB / 4, 8 * MIB);
 }
 
+/* A write that begins and ends inside huge pages, and has whole ones between, as behind a hole. */
+TEST(only_whole_huge_pages_of_a_write_are_made)
+{
+	_cleanup_close_ int fd = memfd_create("image", MFD_CLOEXEC);
+	const struct image_io_file file = { .fd = fd, .size = 64 * MIB, .num_images = 1 };
+	const uint64_t size = 7 * MIB - PAGE;
+	_cleanup_free_ char *memory = malloc(size), *written = malloc(size);
+	struct image_io io;
+
+	calls.huge_cost = 1;
+	calls.plain_cost = 2;
+	memset(memory, 0x5a, size);
+	assert_int_equal(image_io_begin_save(&io, &file), 0);
+	for (uint64_t at = MIB; at + size <= file.size; at += size) {
+		assert_int_equal(image_io_write(&io, memory, at, size), 0);
+		assert_int_equal(pread_full(fd, written, size, at), 0);
+		assert_memory_equal(written, memory, size);
+	}
+	assert_in_range(calls.huge, 8, 28);
+	assert_int_equal(calls.wrong_place, 0);
+	assert_int_equal(calls.late, 0);
+	image_io_done(&io);
+}
+
 /* What the kernel says of a mapping of the image. */
 static uint64_t huge_bytes_of(const struct set *set)
 {
