@@ -115,7 +115,10 @@ static void *real_function(const char *name)
 /* Counts an object if it was made. */
 static int made(int ret)
 {
-	gpu.objects += ret == 0;
+	const int objects = ret ? 0 : ++gpu.objects;
+
+	if (objects > gpu.most_objects)
+		gpu.most_objects = objects;
 	return ret;
 }
 

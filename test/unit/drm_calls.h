@@ -54,7 +54,8 @@ extern struct drm_calls {
 	unsigned int fail_at;
 	int fail_errno;
 	atomic_uint calls;
-	atomic_int objects;
+	/* Objects that are there, and the most at once. */
+	atomic_int objects, most_objects;
 	atomic_uint submissions;
 	atomic_uint polls;
 	atomic_int in_list;

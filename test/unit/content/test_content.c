@@ -166,6 +166,25 @@ TEST(many_small_bos_take_few_submissions)
 	assert_in_range(gpu.submissions, 1, 16);
 }
 
+/* Four slots of some 30 BOs. A load has two slots for each thread, and the BOs of the range before.
+ */
+TEST(bos_are_imported_while_a_slot_needs_them)
+{
+	static const struct content_settings little = { MIB / 2, 1, true, true, false };
+	_cleanup_set_ struct set *set = new_set(0);
+
+	for (unsigned int i = 0; i < 2000; i++)
+		add(set, PAGE);
+	make_image(set, 0);
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &little), 0);
+	assert_true(image_is_filled(set));
+	assert_in_range(gpu.most_objects, 30, 400);
+	gpu.most_objects = 0;
+	assert_int_equal(content_load(&set->job, 1, &little), 0);
+	assert_in_range(gpu.most_objects, 30, 400);
+}
+
 TEST(eight_gpus_are_copied_at_the_same_time)
 {
 	struct content_job jobs[8];
