@@ -14,8 +14,8 @@ static void read_machines(void)
 {
 	if (saved.num_nodes)
 		return;
-	promise(topology_read("test/data/machines/eight", &saved) == 0);
-	promise(topology_read("test/data/machines/eight-other", &local) == 0);
+	promise(topology_read(MACHINES "/eight", &saved) == 0);
+	promise(topology_read(MACHINES "/eight-other", &local) == 0);
 }
 
 /* Either each saved GPU has a present GPU of its own, or there is no map. */

@@ -74,7 +74,7 @@ static inline CriuKfd *new_kfd(void)
 	struct topology topology;
 	CriuKfd *kfd = malloc(sizeof(*kfd));
 
-	promise(kfd && topology_read("test/data/machines/one", &topology) == 0);
+	promise(kfd && topology_read(MACHINES "/one", &topology) == 0);
 	criu_kfd__init(kfd);
 	kfd->pid = FUZZ_PID;
 	kfd->num_of_gpus = kfd->num_of_cpus = 1;

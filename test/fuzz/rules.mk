@@ -4,9 +4,9 @@ FUZZ_TARGETS := $(patsubst test/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(wildcard test/fu
 FUZZ_MAIN    ?= test/fuzz/replay.c
 
 $(BUILD)/fuzz/%: test/fuzz/fuzz_%.c $(UNIT_PARTS) test/fuzz/host.c test/fuzz/mutate.c test/fuzz/replay.c \
-		$(wildcard test/fuzz/*.h) $(UNIT_HEADERS) $(BUILD)/objects.a
+		$(wildcard test/fuzz/*.h) $(UNIT_HEADERS) $(BUILD)/objects.a | $(MACHINES)
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/fuzz -Itest/unit -Itest/lib -rdynamic -o $@ $< $(filter-out %/tests.o,$(UNIT_PARTS)) $(PARTS) test/fuzz/host.c \
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/fuzz $(UNIT_FLAGS) -rdynamic -o $@ $< $(filter-out %/tests.o,$(UNIT_PARTS)) $(PARTS) test/fuzz/host.c \
 		test/fuzz/mutate.c $(FUZZ_MAIN) -Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive \
 		$(LIBS) -lcmocka
 

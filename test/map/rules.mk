@@ -4,8 +4,8 @@ MAP_PARTS := $(wildcard test/map/*.c)
 TREES	  := $(BUILD)/topologies/pairs.tsv
 
 $(BUILD)/unit/test_map_%: test/unit/map/test_map_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(MAP_PARTS) \
-		$(wildcard test/map/*.h) $(BUILD)/objects.a | $(TREES)
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -Itest/map -DTREES='"$(BUILD)/topologies"' \
+		$(wildcard test/map/*.h) $(BUILD)/objects.a | $(TREES) $(MACHINES)
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(UNIT_FLAGS) -Itest/map -DTREES='"$(BUILD)/topologies"' \
 		-o $@ $< $(UNIT_PARTS) $(MAP_PARTS) $(BUILD)/objects.a $(LIBS) -lcmocka
 
 $(TREES): test/data/topologies/trees.tar.zst test/data/topologies/pairs.tsv

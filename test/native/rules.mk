@@ -55,8 +55,8 @@ $(NATIVE)/test_%: test/native/test_%.c test/native/sim_test.h test/sim/native/am
 # With a recipe, make looks at the archive again after it was made.
 $(SIM)/amdgpu_sim.a: sim ;
 
-sim:
-	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
+sim: $(MACHINES)
+	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) TOPOLOGIES=$(abspath $(MACHINES)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
 
 native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/before $(SIM_TESTS) $(NATIVE)/contract $(CRIUS)
 native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(SIM_TESTS) $(NATIVE)/contract $(CRIUS)

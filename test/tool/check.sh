@@ -206,7 +206,7 @@ checks_room() {
 # edited_machine NAME EDIT [MACHINE]: one, with GPU properties changed by a command of sed's
 edited_machine() {
 	rm -rf "$work/topology-$1"
-	cp -r "test/data/machines/${3-one}" "$work/topology-$1" && chmod -R u+w "$work/topology-$1"
+	cp -r "build/machines/${3-one}" "$work/topology-$1" && chmod -R u+w "$work/topology-$1"
 	sed -i "$2" "$work/topology-$1"/nodes/*/properties
 	sh test/sim/native/mkroot.sh "$work/topology-$1" "$work/$1"
 }

@@ -5,7 +5,7 @@
 fits() {
 	expect "fit, no KFD" 2 "this machine has no KFD driver" fit "$work/images"
 	expect "fit, no tree" 2 "cannot read $work/none" fit -t "$work/none" "$work/images"
-	cp -r test/data/machines/eight "$work/copied"
+	cp -r build/machines/eight "$work/copied"
 	: > "$work/copied/nodes/3/gpu_id"
 	expect "fit, a hidden GPU" 1 "but the task can use 7" fit -t "$work/copied" "$work/images"
 	rm "$work/copied/nodes/3/gpu_id"

@@ -138,8 +138,7 @@ int open(const char *path, int flags, ...)
 		char machine[256];
 
 		(void)snprintf(machine, sizeof(machine), "%s%s",
-			       kernel.machine[0] == '/' ? "" : "test/data/machines/",
-			       kernel.machine);
+			       kernel.machine[0] == '/' ? "" : MACHINES "/", kernel.machine);
 		return openat(AT_FDCWD, machine, flags);
 	}
 	if (!strncmp(path, KFD_PROCESSES, strlen(KFD_PROCESSES)))

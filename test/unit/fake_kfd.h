@@ -46,7 +46,7 @@ struct fake_process {
 };
 
 extern struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
-	/* A directory of test/data/machines, or a path; NULL: the driver is not loaded. */
+	/* One of test/data/make-machines, or a path; NULL: the driver is not loaded. */
 	const char *machine;
 	uint32_t kfd_minor;
 	struct fake_process processes[PROCESSES];

@@ -16,7 +16,7 @@ static inline CriuKfd *new_image_of_one(uint32_t user_id)
 	CriuKfd *image = malloc(sizeof(*image));
 
 	assert_non_null(image);
-	assert_int_equal(topology_read("test/data/machines/one", &topology), 0);
+	assert_int_equal(topology_read(MACHINES "/one", &topology), 0);
 	criu_kfd__init(image);
 	image->pid = (uint32_t)getpid();
 	image->num_of_gpus = image->num_of_cpus = 1;

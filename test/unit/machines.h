@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Small machines for the tests of the mapper: built node by node, or read from test/data/machines.
- * For regular machines of any size see test/map/synthetic.h. */
+/* Small machines for the tests of the mapper: built node by node, or those of
+ * test/data/make-machines. For regular machines of any size see test/map/synthetic.h. */
 #ifndef TEST_UNIT_MACHINES_H
 #define TEST_UNIT_MACHINES_H
 
@@ -8,8 +8,6 @@
 #include "host.h"
 #include "map/explain.h"
 #include "map/map.h"
-
-#define MACHINES "test/data/machines"
 
 static const struct map_options all_checks = {
 #define ON(field, variable, kind, value) .field = true,

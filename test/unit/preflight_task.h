@@ -20,10 +20,10 @@ static inline void change_gpus(const char *edit)
 	char command[1200];
 
 	(void)snprintf(machine, sizeof(machine), "%s", unit_path("machine"));
-	(void)snprintf(
-		command, sizeof(command),
-		"rm -rf %s && cp -r test/data/machines/eight %s && sed -i '%s' %s/nodes/*/properties",
-		machine, machine, edit, machine);
+	(void)snprintf(command, sizeof(command),
+		       "rm -rf %s && cp -r " MACHINES
+		       "/eight %s && sed -i '%s' %s/nodes/*/properties",
+		       machine, machine, edit, machine);
 	assert_int_equal(system(command), 0);
 	kernel.machine = machine;
 }

@@ -7,6 +7,12 @@ vpath test_%.c test/unit $(sort $(dir $(wildcard test/unit/*/test_*.c)))
 # Each unit test is linked with the whole plugin, and with what stands in for CRIU.
 UNIT_PARTS   := $(addprefix $(BUILD)/test/,unit/host.o lib/tests.o lib/criu_stub.o lib/streamer.o)
 UNIT_HEADERS := $(wildcard test/unit/*.h test/lib/*.h)
+MACHINES     := $(BUILD)/machines
+UNIT_FLAGS   := -Itest/unit -Itest/lib -DMACHINES='"$(MACHINES)"'
+
+$(MACHINES): test/data/make-machines
+	$(call SHOW,GEN)
+	$(Q)$< $@
 
 # The fake kernel, and its copy engine in the place of sdma.c.
 FAKES := $(addprefix $(BUILD)/test/unit/,fake_kernel.o fake_kfd.o fake_gpu.o)
@@ -15,11 +21,11 @@ WRAP_ENGINE := $(addprefix -Wl$(comma)--wrap=sdma_,open stop close slot_memory b
 # The programs that include it.
 FAKED := $(patsubst %.c,$(BUILD)/unit/%,$(notdir $(shell grep -lE '"(fake_|dump_t|restore_task|preflight_task).*\.h"' test/unit/*/test_*.c)))
 
-$(UNIT_PARTS) $(FAKES): CPPFLAGS += -Itest/unit -Itest/lib
+$(UNIT_PARTS) $(FAKES): CPPFLAGS += $(UNIT_FLAGS)
 $(UNIT_PARTS) $(FAKES): $(UNIT_HEADERS)
 
-$(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -o $@ $< $(UNIT_PARTS) $(PARTS) \
+$(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a | $(MACHINES)
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(UNIT_FLAGS) -o $@ $< $(UNIT_PARTS) $(PARTS) \
 		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
 
 $(FAKED): $(FAKES)
@@ -76,11 +82,11 @@ $(BUILD)/unit/test_dmabuf_bos: LIBS += -Wl,--wrap=kfd_is_dmabuf -Wl,--wrap=rende
 
 DRM_CALLS   := $(BUILD)/test/unit/drm_calls.o
 
-$(DRM_CALLS): CPPFLAGS += -Itest/unit -Itest/lib -Itest/sim/native
+$(DRM_CALLS): CPPFLAGS += $(UNIT_FLAGS) -Itest/sim/native
 $(DRM_CALLS): $(UNIT_HEADERS)
 $(SIM_UNITS): $(BUILD)/unit/%: %.c $(UNIT_PARTS) $(DRM_CALLS) $(UNIT_HEADERS) $(BUILD)/objects.a $(SIM_SOURCES) \
 		| $(SIM)/amdgpu_sim.a
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -Itest/sim/native -rdynamic -o $@ $< $(UNIT_PARTS) \
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(UNIT_FLAGS) -Itest/sim/native -rdynamic -o $@ $< $(UNIT_PARTS) \
 		$(DRM_CALLS) $(WRAPS) -Wl,--whole-archive $(BUILD)/objects.a $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
 		-Wl,--no-as-needed $(LIBS) -lcmocka -ldl -lm
 

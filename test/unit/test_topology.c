@@ -6,8 +6,6 @@
 
 #include "amdgpu_plugin_topology.h"
 
-#define MACHINES "test/data/machines"
-
 static void write_cpu(unsigned int node)
 {
 	char path[128];

@@ -211,7 +211,7 @@ TEST(an_extra_gpu_gets_no_id_that_the_process_knows)
 	leave_cgroup();
 	/* Its first queue could reach the extra GPU. */
 	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
-	assert_int_equal(topology_read("test/data/machines/eight", &topology), 0);
+	assert_int_equal(topology_read(MACHINES "/eight", &topology), 0);
 	for (size_t i = 0; i < topology.num_nodes; i++) {
 		uint32_t known = topology.nodes[i].gpu_id;
 
@@ -317,7 +317,7 @@ static void add_gpu_of(uint32_t version)
 	char command[512];
 
 	(void)snprintf(command, sizeof(command),
-		       "rm -rf %s && cp -r test/data/machines/eight %s && sed -i"
+		       "rm -rf %s && cp -r " MACHINES "/eight %s && sed -i"
 		       " 's/^gfx_target_version .*/gfx_target_version %u/' %s/nodes/9/properties",
 		       unit_path("mixed"), unit_path("mixed"), version, unit_path("mixed"));
 	assert_int_equal(system(command), 0);
@@ -380,7 +380,7 @@ TEST(a_hidden_gpu_may_have_the_id_of_another)
 	_cleanup_(topology_done) struct topology topology = { 0 };
 	uint32_t id;
 
-	assert_int_equal(topology_read("test/data/machines/eight", &topology), 0);
+	assert_int_equal(topology_read(MACHINES "/eight", &topology), 0);
 	id = topology_find_minor(&topology, 129)->gpu_id;
 	(void)unsetenv("AMDGPU_FORCE");
 	assert_int_equal(setenv("AMDGPU_DEVICE_MAP", "renderD128=renderD130", 1), 0);

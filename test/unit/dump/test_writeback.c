@@ -12,7 +12,7 @@
 #include "dump/writeback.h"
 #include "session/dump_session.h"
 
-#define EIGHT "test/data/machines/eight"
+#define EIGHT MACHINES "/eight"
 
 static struct {
 	unsigned int taken;

@@ -217,7 +217,7 @@ static void change_gpus(const char *edit)
 
 	(void)snprintf(machine, sizeof(machine), "%s", unit_path("machine"));
 	(void)snprintf(command, sizeof(command),
-		       "rm -rf %s && cp -r test/data/machines/eight-other %s &&"
+		       "rm -rf %s && cp -r " MACHINES "/eight-other %s &&"
 		       " sed -i '%s' %s/nodes/*/properties",
 		       machine, machine, edit, machine);
 	assert_int_equal(system(command), 0);

@@ -234,7 +234,7 @@ static void make_image_of_eight_gpus(void)
 	for (size_t i = 0; i < image->n_device_entries; i++)
 		kfd_device_entry__free_unpacked(image->device_entries[i], NULL);
 	free(image->device_entries);
-	assert_int_equal(topology_read("test/data/machines/eight", &topology), 0);
+	assert_int_equal(topology_read(MACHINES "/eight", &topology), 0);
 	image->device_entries = calloc(topology.num_nodes, sizeof(*image->device_entries));
 	image->n_device_entries = 0;
 	for (size_t i = 0; i < topology.num_nodes; i++)
