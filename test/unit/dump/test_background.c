@@ -157,31 +157,6 @@ static bool is_complete(int id)
 
 #define HELD(name) TEST_WITH(name, begin_held, end_held)
 
-HELD(criu_goes_on_and_waits_after_the_last_task)
-{
-	struct fake_process *process = make_full_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
-
-	hold_gpu();
-	begin_dump(fd, 5);
-	assert_true(test.held);
-	assert_int_equal(gpu.submissions, 0);
-	assert_false(is_complete(5));
-	assert_int_equal(process->paused, 1);
-	assert_int_equal(complete_dump(), 0);
-	assert_false(test.held);
-	assert_true(gpu.submissions > 0);
-	assert_int_equal(gpu.objects, 0);
-	assert_true(is_complete(5));
-	/* CRIU still saves memory that the GPU can write. */
-	assert_int_equal(process->paused, 1);
-	assert_int_equal(finish_dump(0), 0);
-	assert_int_equal(process->paused, 0);
-	end_dump(0);
-	assert_true(is_complete(5));
-	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
-}
-
 /* Another plugin may keep CRIU from calling DUMP_DEVICES_LATE of this one. */
 HELD(without_that_hook_criu_waits_at_the_end)
 {
@@ -193,26 +168,6 @@ HELD(without_that_hook_criu_waits_at_the_end)
 	assert_true(is_complete(5));
 	assert_int_equal(process->paused, 0);
 	end_dump(0);
-}
-
-/* CRIU runs no post-dump script then. */
-HELD(contents_that_cannot_be_saved_fail_the_dump)
-{
-	struct fake_process *process = make_full_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
-
-	gpu.fail_at = 1;
-	gpu.fail_errno = EACCES;
-	begin_dump(fd, 5);
-	assert_int_equal(process->paused, 1);
-	assert_fails(complete_dump());
-	assert_logged("Error (amdgpu_plugin): ", "GPU 0xdfd4", strerror(EACCES));
-	assert_int_equal(finish_dump(-1), 0);
-	assert_int_equal(unit_count_errors(), 1);
-	assert_int_equal(process->paused, 0);
-	end_dump(-1);
-	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
-	assert_false(unit_exists("amdgpu-kfd-5.img"));
 }
 
 /* CRIU fails before the end, and then calls DUMP_FINISH with its error, or not at all. */

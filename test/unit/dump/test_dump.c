@@ -7,47 +7,6 @@
 
 #include "wire.h"
 
-TEST(a_process_is_paused_until_the_dump_is_finished)
-{
-	struct fake_process *process = make_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
-
-	begin_dump(fd, 5);
-	assert_int_equal(process->paused, 1);
-	assert_int_equal(unit_criu()->notes, 1);
-	assert_string_equal(unit_criu()->name, "amdgpu_plugin");
-	assert_int_equal(finish_dump(0), 0);
-	assert_int_equal(process->paused, 0);
-	/* Again with an error: newer hosts call it so if a later step of the dump fails. */
-	assert_int_equal(finish_dump(-1), 0);
-	end_dump(0);
-	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
-	assert_int_equal(process->calls[KFD_PROCESS_INFO], 1);
-	assert_true(unit_exists("amdgpu-kfd-5.img"));
-}
-
-TEST(without_dump_finish_the_process_is_unpaused_at_exit)
-{
-	static const int results[] = { 0, -1 };
-
-	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
-		struct fake_process *process;
-		_cleanup_close_ int fd = -1;
-
-		memset(kernel.processes, 0, sizeof(kernel.processes));
-		process = make_process();
-		fd = open_kfd_of(process);
-		begin_dump(fd, 5);
-		end_dump(results[i]);
-		assert_int_equal(process->paused, 0);
-		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
-		/* A failed dump leaves no state image. */
-		assert_int_equal(unit_exists("amdgpu-kfd-5.img"), results[i] == 0);
-		free(process->bos);
-		process->bos = NULL;
-	}
-}
-
 /* Whether the state image existed when the process ran again. */
 static bool seen_unpaused, seen_with_image;
 
@@ -166,29 +125,6 @@ TEST(a_task_that_criu_names_twice_is_listed_once)
 	pid_list_done(&session.tasks);
 }
 
-TEST(more_files_of_a_process_cost_no_checkpoint)
-{
-	struct fake_process *process = make_process();
-	_cleanup_close_ int first = open_kfd_of(process), second = open_kfd_of(process),
-			    third = open_kfd_of(process);
-	CriuKfd *kfd;
-
-	begin_dump(first, 5);
-	assert_int_equal(dump_file(second, 6), 0);
-	assert_int_equal(dump_file(third, 7), 0);
-	assert_int_equal(process->paused, 1);
-	assert_int_equal(finish_dump(0), 0);
-	end_dump(0);
-	/* Before the pause of the dump, a pause of each file told its process. */
-	assert_int_equal(process->calls[KFD_PROCESS_INFO], 4);
-	assert_int_equal(process->calls[KFD_UNPAUSE], 4);
-	assert_int_equal(process->calls[KFD_CHECKPOINT], 1);
-	assert_int_equal(image_read_kfd(6, &kfd), 0);
-	assert_int_equal(kfd->num_of_gpus, 0);
-	criu_kfd__free_unpacked(kfd, NULL);
-	assert_true(unit_exists("amdgpu-kfd-7.img"));
-}
-
 TEST(a_process_that_cannot_be_unpaused_does_not_keep_others_paused)
 {
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
@@ -224,23 +160,6 @@ TEST(an_unpause_that_the_gpu_missed_is_repeated)
 		assert_int_equal(process->paused, 0);
 		end_dump(0);
 	}
-}
-
-TEST(counts_that_change_once_are_asked_again)
-{
-	struct fake_process *process = make_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
-
-	start_dump();
-	kernel.fail_op = KFD_CHECKPOINT;
-	kernel.fail_errno = EINVAL;
-	kernel.fail_count = 1;
-	assert_int_equal(dump_file(fd, 5), 0);
-	assert_int_equal(process->paused, 1);
-	assert_int_equal(process->calls[KFD_PROCESS_INFO], 2);
-	assert_int_equal(finish_dump(0), 0);
-	assert_int_equal(process->paused, 0);
-	end_dump(0);
 }
 
 /* Fills a BO with words that count up from its address. */

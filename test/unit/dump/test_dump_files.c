@@ -72,6 +72,18 @@ TEST(a_render_node_without_objects_is_saved)
 	assert_true(wire_has_up_to(bytes + 8, size - 8, 4));
 }
 
+TEST(a_failed_dump_leaves_no_image_of_a_render_node)
+{
+	_cleanup_close_ int fd = open_render(133, O_RDWR);
+
+	start_dump();
+	name_task(tracee);
+	assert_int_equal(dump_file(fd, 7), 0);
+	assert_true(unit_exists("amdgpu-renderD-7.img"));
+	end_dump(-1);
+	assert_false(unit_exists("amdgpu-renderD-7.img"));
+}
+
 TEST(a_render_node_with_objects_of_its_own_fails_the_dump)
 {
 	_cleanup_close_ int fd = open_render(128, O_RDWR);
@@ -296,11 +308,6 @@ static void assert_dumps(struct fake_process *process)
 	assert_int_equal(kfd->num_of_mappings, 1);
 }
 
-TEST(a_mapping_of_a_bo_from_its_start_is_counted)
-{
-	assert_dumps(make_process_that_maps(129, 0x10000000));
-}
-
 /* Mappings that the kernel cannot make again. */
 TEST(mappings_that_could_not_come_back_fail_the_dump)
 {
@@ -380,64 +387,6 @@ TEST(a_dmabuf_of_no_bo_fails_the_dump)
 	assert_int_equal(dump_file(fd, 7), -ENOTSUP);
 	end_dump(0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-}
-
-/* Another process that this thread traces, with the descriptors that this one has now. */
-static struct fake_process *start_again(void)
-{
-	(void)kill(tracee, SIGKILL);
-	(void)waitpid(tracee, NULL, 0);
-	assert_int_equal(start_tracee(), 0);
-	return make_process();
-}
-
-static void check_dmabuf_image(const struct fake_process *process)
-{
-	struct state_image image = { 0 };
-	_cleanup_kfd_ CriuKfd *kfd = NULL;
-
-	assert_int_equal(image_read(7, &image), 0);
-	assert_int_equal(image.kind, IMAGE_DMABUF);
-	assert_int_equal(image.dmabuf->gem_handle, UINT32_MAX);
-	assert_int_equal(image.dmabuf->object, 1);
-	assert_int_equal(image.dmabuf->owner_pid, process->pid);
-	assert_int_equal(image.dmabuf->n_owners, 1);
-	assert_int_equal(image.dmabuf->owners[0]->pid, process->pid);
-	assert_int_equal(image.dmabuf->owners[0]->kfd_id, 5);
-	image_done(&image);
-	assert_int_equal(image_read_kfd(5, &kfd), 0);
-	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
-		assert_int_equal(kfd->bo_entries[i]->object, kfd->bo_entries[i]->addr == 0x900000);
-		assert_false(kfd->bo_entries[i]->has_owner_pid);
-	}
-}
-
-/* CRIU shows the dma-buf before the /dev/kfd of the process or after it. A failed dump leaves no
- * image of it. */
-TEST(a_dmabuf_of_a_bo_is_saved)
-{
-	_cleanup_close_ int dmabuf = open_device("dmabuf-1", O_RDWR), kfd = -1;
-	struct fake_process *process = start_again();
-
-	assert_int_equal(
-		linkat(AT_FDCWD, unit_path("dmabuf-1"), AT_FDCWD, unit_path("bo-900000"), 0), 0);
-	add_bo(process, GPU_B, KFD_BO_VRAM | KFD_BO_WRITABLE, 0x900000, 0x3000, 0x20000000);
-	add_bo(process, GPU_B, KFD_BO_VRAM | KFD_BO_WRITABLE, 0xa00000, 0x3000, 0x30000000);
-	kfd = open_kfd_of(process);
-	for (int first = 0; first < 2; first++) {
-		start_dump();
-		assert_int_equal(first ? dump_file(dmabuf, 7) : 0, 0);
-		assert_int_equal(dump_file(kfd, 5), 0);
-		assert_int_equal(first ? 0 : dump_file(dmabuf, 7), 0);
-		assert_int_equal(finish_dump(0), 0);
-		end_dump(0);
-		check_dmabuf_image(process);
-	}
-	begin_dump(kfd, 5);
-	assert_int_equal(dump_file(dmabuf, 7), 0);
-	assert_int_equal(finish_dump(-EIO), 0);
-	end_dump(-1);
-	assert_false(unit_exists("amdgpu-dmabuf_7.img"));
 }
 
 TEST(without_a_driver_nothing_is_ours)

@@ -137,39 +137,6 @@ TEST(a_delayed_image_without_a_streamer_fails_the_dump)
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 }
 
-TEST(contents_are_streamed_gpu_by_gpu)
-{
-	struct fake_process *process = make_process();
-	_cleanup_close_ int kfd = open_kfd_of(process);
-	uint8_t *pages, *bo;
-	size_t size, bo_size;
-
-	/* BOs that are larger than a pipe. */
-	bo = malloc(0x40000);
-	assert_non_null(bo);
-	for (size_t i = 0; i < 0x40000; i++)
-		bo[i] = (uint8_t)(i * 13 >> 4);
-	unit_write("bo-800000", bo, 0x40000);
-	unit_write("bo-900000", bo, 0x20000);
-	add_bo(process, 0xbeef, KFD_BO_GTT, 0x800000, 0x40000, 0x10000000);
-	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x20000, 0x20000000);
-	start_streaming(true);
-	dump_one(kfd, 8);
-	stop_streaming();
-	for (unsigned int i = 0; i < 2; i++) {
-		pages = read_streamed(i ? "amdgpu-pages-8-dfd4.img" : "amdgpu-pages-8-beef.img",
-				      &size);
-		bo_size = i ? 0x20000 : 0x40000;
-		assert_int_equal(size, 8 + bo_size);
-		assert_int_equal(*(uint64_t *)pages, bo_size);
-		assert_memory_equal(pages + 8, bo, bo_size);
-		free(pages);
-	}
-	assert_false(unit_exists("amdgpu-kfd-8.img"));
-	assert_false(unit_exists("amdgpu-pages-8-beef.img"));
-	free(bo);
-}
-
 /* The link in the directory belongs to another dump. */
 TEST(a_streamed_dump_is_not_incremental)
 {

@@ -378,28 +378,6 @@ UNIT_TEST(runs_of_any_order_leave_nothing_open)
 	}
 }
 
-UNIT_TEST(a_run_gets_one_descriptor)
-{
-	static const char path[] = RENDER0, other[] = RENDER1;
-	struct mappings table = make_table(-1);
-	int first, again, third;
-	uint64_t offset;
-
-	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
-			 0);
-	assert_int_equal(mappings_update(&table, path, 0x30000000, 0x100200000, &offset, &again),
-			 0);
-	assert_int_equal(first, again);
-	assert_true(offset == 0x700000000);
-	assert_int_equal(mappings_update(&table, other, 0x20000000, 0x100000000, &offset, &third),
-			 0);
-	assert_int_not_equal(third, first);
-	assert_true(is_file(third, "render1"));
-	(void)close(first);
-	(void)close(third);
-	end(&table);
-}
-
 UNIT_TEST(a_file_that_criu_opens_ends_the_run)
 {
 	static const char path[] = RENDER0;
@@ -435,49 +413,6 @@ UNIT_TEST(another_string_with_the_same_name_ends_the_run)
 	(void)close(first);
 	assert_true(is_file(again, "render0"));
 	(void)close(again);
-	end(&table);
-}
-
-/* Such a CRIU closes only its duplicate. */
-UNIT_TEST(a_criu_that_duplicates_gets_the_task_s_own_descriptor)
-{
-	static const char path[] = RENDER0, other[] = RENDER1;
-	struct mappings table = make_table(3);
-	uint64_t offset;
-	int own, fd;
-
-	table.host_copies = true;
-	own = fcntl(gpu_files_find(&files, 128), F_DUPFD_CLOEXEC, 0);
-	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
-	assert_int_equal(fd, own);
-	assert_int_equal(mappings_update(&table, path, 0x30000000, 0x100200000, &offset, &fd), 0);
-	assert_int_equal(fd, own);
-	/* The task has closed its descriptor of the other GPU. */
-	assert_int_equal(mappings_update(&table, other, 0x20000000, 0x100000000, &offset, &fd), 0);
-	assert_true(is_file(fd, "render1"));
-	assert_int_equal(files.count, 0);
-	(void)close(fd);
-	assert_true(is_file(own, "render0"));
-	(void)close(own);
-	end(&table);
-}
-
-UNIT_TEST(files_stay_open_while_mappings_are_pending)
-{
-	static const char path[] = RENDER0;
-	struct mappings table = make_table(2);
-	uint64_t offset;
-	_cleanup_close_ int fd = -1;
-
-	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
-	assert_true(gpu_files_find(&files, 128) >= LOWEST);
-	assert_true(is_file(gpu_files_find(&files, 129), "render1"));
-	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
-	assert_int_equal(gpu_files_find(&files, 128), -1);
-	assert_int_equal(gpu_files_find(&files, 129), -1);
-	assert_int_equal(gpu_files_find(&files, 0), -1);
-	/* The descriptor of CRIU stays open. */
-	assert_true(is_file(fd, "render0"));
 	end(&table);
 }
 

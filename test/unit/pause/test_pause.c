@@ -73,31 +73,6 @@ static void assert_all_paused(const struct member *members, size_t count, unsign
 		assert_int_equal(members[i].process->paused, paused);
 }
 
-TEST(all_processes_are_paused_before_the_first_copy)
-{
-	struct member members[3];
-
-	make_tree(members);
-	begin_dump(members[0].fds[0], 5);
-	assert_true(gpu.submissions > 0);
-	assert_all_paused(members, 3, 1);
-	assert_int_equal(dump_file(members[1].fds[0], 6), 0);
-	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
-	assert_all_paused(members, 3, 1);
-	assert_int_equal(finish_dump(0), 0);
-	end_dump(0);
-	for (size_t i = 0; i < 3; i++) {
-		assert_int_equal(members[i].process->calls[KFD_PROCESS_INFO], 1);
-		assert_int_equal(members[i].process->calls[KFD_UNPAUSE], 1);
-		assert_int_equal(members[i].process->calls[KFD_CHECKPOINT], 1);
-		leave_tree(&members[i]);
-	}
-	assert_all_paused(members, 3, 0);
-	assert_int_equal(gpu.violations, 0);
-	/* The plugin told the processes apart without lines in the kernel's log. */
-	assert_int_equal(kernel.failed_checkpoints, 0);
-}
-
 /* CRIU or the plugin fails before CRIU shows the other files. */
 TEST(a_dump_that_ends_early_leaves_all_running)
 {
@@ -124,23 +99,6 @@ TEST(a_dump_that_ends_early_leaves_all_running)
 	}
 	for (size_t i = 0; i < 3; i++)
 		leave_tree(&members[i]);
-}
-
-TEST(more_files_and_inherited_ones_pause_no_process_twice)
-{
-	struct member parent, child;
-
-	join_tree(&parent, make_process(), 3);
-	child = (struct member){ .num_fds = 0, .pid = start_task(parent.fds, 1) };
-	start_dump();
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(dump_file(parent.fds[i], 5 + i), 0);
-	assert_int_equal(parent.process->paused, 1);
-	end_dump(0);
-	assert_int_equal(parent.process->calls[KFD_CHECKPOINT], 1);
-	assert_int_equal(parent.process->paused, 0);
-	leave_tree(&child);
-	leave_tree(&parent);
 }
 
 /* The contexts have the same counts, so only their pauses tell them apart. */

@@ -85,88 +85,7 @@ static void free_handoff_at(struct handoff **handoff)
 
 #define _cleanup_handoff_ _cleanup_(free_handoff_at)
 
-static void add_checksums(struct set *set)
-{
-	_cleanup_set_ struct set *filled = make_set(sizes);
-
-	fill(filled);
-	assert_int_equal(content_save(&filled->job, 1, &settings), 0);
-	for (size_t i = 0; i < set->num_bos; i++)
-		set->bos[i].checksum = filled->bos[i].checksum;
-	set->job.has_checksums = filled->job.has_checksums;
-}
-
 #define TEST(name) TEST_WITH(name, begin, fake_gpu_end)
-
-TEST(contents_of_a_task_are_loaded)
-{
-	_cleanup_handoff_ struct handoff *handoff = new_handoff();
-	_cleanup_set_ struct set *set = make_task_set(0);
-	pid_t pid;
-
-	add_checksums(set);
-	pid = fork_task(handoff, &set->job, 1);
-	assert_int_equal(handoff_listen(handoff), 0);
-	assert_int_equal(wait_for(pid), 0);
-	assert_int_equal(handoff_finish(handoff, pid), 0);
-	assert_true(bos_are_filled(set));
-	assert_logged("GPU 0x0100: loaded 4 BOs");
-}
-
-TEST(contents_of_several_tasks_are_loaded_at_once)
-{
-	_cleanup_handoff_ struct handoff *handoff = new_handoff();
-	struct set *sets[TASKS_MAX][2];
-	pid_t pids[TASKS_MAX];
-
-	assert_int_equal(handoff_listen(handoff), 0);
-	for (uint32_t i = 0; i < TASKS_MAX; i++) {
-		struct content_job jobs[2];
-
-		for (uint32_t gpu_index = 0; gpu_index < 2; gpu_index++) {
-			sets[i][gpu_index] = make_task_set(2 * i + gpu_index);
-			jobs[gpu_index] = sets[i][gpu_index]->job;
-		}
-		pids[i] = fork_task(handoff, jobs, 2);
-	}
-	for (unsigned int i = 0; i < TASKS_MAX; i++)
-		assert_int_equal(wait_for(pids[i]), 0);
-	/* CRIU may resume the tasks in any order. */
-	for (unsigned int i = TASKS_MAX; i-- > 0;)
-		assert_int_equal(handoff_finish(handoff, pids[i]), 0);
-	for (unsigned int i = 0; i < 2 * TASKS_MAX; i++) {
-		assert_true(bos_are_filled(sets[i / 2][i % 2]));
-		free_set(sets[i / 2][i % 2]);
-	}
-}
-
-/* More BOs than a message has room for, and more than RLIMIT_NOFILE of this process allows. */
-TEST(many_bos_are_handed_over)
-{
-	struct handoff *handoff = new_handoff();
-	struct set *set = new_set(0);
-	struct rlimit limit, after;
-	pid_t pid;
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	for (unsigned int i = 0; i < 600; i++)
-		add(set, PAGE);
-	make_image(set, 0);
-	write_image(set);
-	after = limit;
-	after.rlim_cur = 700;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &after), 0);
-	pid = fork_task(handoff, &set->job, 1);
-	assert_int_equal(handoff_listen(handoff), 0);
-	assert_int_equal(wait_for(pid), 0);
-	assert_int_equal(handoff_finish(handoff, pid), 0);
-	assert_true(bos_are_filled(set));
-	handoff_free(handoff);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
-	assert_int_equal(after.rlim_cur, 700);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	free_set(set);
-}
 
 TEST(a_task_in_other_namespaces_is_served)
 {
@@ -188,21 +107,6 @@ TEST(a_task_in_other_namespaces_is_served)
 	}
 	assert_int_equal(handoff_finish(handoff, pid), 0);
 	assert_true(bos_are_filled(set));
-}
-
-TEST(wrong_contents_fail_the_task)
-{
-	_cleanup_handoff_ struct handoff *handoff = new_handoff();
-	_cleanup_set_ struct set *set = make_task_set(0);
-	pid_t pid;
-
-	add_checksums(set);
-	set->bos[1].checksum++;
-	pid = fork_task(handoff, &set->job, 1);
-	assert_int_equal(handoff_listen(handoff), 0);
-	assert_int_equal(wait_for(pid), 0);
-	assert_int_equal(handoff_finish(handoff, pid), -EBADMSG);
-	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 1 of 4");
 }
 
 TEST(bos_without_a_gpu_fail_the_task)

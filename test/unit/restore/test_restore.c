@@ -8,25 +8,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* CRIU 3.17 and 3.18 close only their duplicate, so a new descriptor would stay open. */
-OLD_HOST_TEST(an_old_criu_gets_the_task_s_own_descriptor)
-{
-	size_t before = unit_count_fds();
-	uint64_t offset;
-	int fd, mapped;
-
-	assert_null(host.table);
-	make_image();
-	fd = restore_image(5);
-	assert_true(fd >= 0);
-	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
-	assert_true(offset == OLD_DOORBELL + MOVED);
-	assert_int_equal(mapped, fd);
-	assert_int_equal(unit_count_fds(), before + 1);
-	(void)close(fd);
-	end_restore(0);
-}
-
 /* A process may close /dev/kfd and keep its mappings. */
 OLD_HOST_TEST(an_old_criu_gets_a_descriptor_if_the_task_has_none)
 {
@@ -64,23 +45,6 @@ TEST(nodes_of_an_image_may_be_in_any_order)
 		image->device_entries[0] = image->device_entries[1];
 		image->device_entries[1] = first;
 	}
-}
-
-TEST(after_the_last_mapping_only_files_of_the_task_are_open)
-{
-	size_t before = unit_count_fds();
-	uint64_t offset;
-	int fd, mapped;
-
-	make_image();
-	fd = restore_image(5);
-	assert_true(fd >= 0);
-	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
-	/* CRIU closes it after mmap(). */
-	(void)close(mapped);
-	assert_int_equal(unit_count_fds(), before + 1);
-	(void)close(fd);
-	end_restore(0);
 }
 
 TEST(descriptors_of_the_plugin_have_high_numbers_and_close_on_exec)
@@ -186,42 +150,6 @@ TEST(descriptors_of_many_bos_have_high_numbers)
 	assert_true(fd >= 0);
 	assert_in_range(gpu.lowest_dmabuf, LOWEST, INT32_MAX - 1);
 	assert_int_equal(gpu.inherited_dmabufs, 0);
-	end_restore(0);
-}
-
-/* CRIU calls the hook for the root of the tree first, which has no GPU here. */
-TEST(the_first_call_starts_all_queues)
-{
-	pid_t root = start_root();
-	_cleanup_close_ int fd = -1;
-
-	make_image();
-	fd = restore_image(5);
-	assert_int_equal(resume(root), -ENOTSUP);
-	assert_int_equal(calls(KFD_RESUME), 1);
-	assert_int_equal(resume(getpid()), 0);
-	assert_int_equal(calls(KFD_RESUME), 1);
-	end_restore(0);
-	unit_end_sleeper(root);
-}
-
-/* CRIU may live as long as the job, and a dma-buf in its store keeps memory of the GPU. */
-TEST(the_store_is_empty_when_the_queues_run)
-{
-	struct pollfd other_end = { 0 };
-	int ends[2], fd;
-
-	make_image();
-	fd = restore_image(5);
-	assert_int_equal(pipe(ends), 0);
-	assert_true(fdstore_add(ends[1]) >= 0);
-	(void)close(ends[1]);
-	other_end.fd = ends[0];
-	assert_int_equal(poll(&other_end, 1, 0), 0);
-	assert_int_equal(resume(getpid()), 0);
-	assert_int_equal(poll(&other_end, 1, 0), 1);
-	(void)close(ends[0]);
-	(void)close(fd);
 	end_restore(0);
 }
 

@@ -165,19 +165,6 @@ static void end_job(void)
 
 #define TEST(name) TEST_WITH(name, fake_gpu_begin, fake_gpu_end)
 
-TEST(queues_start_when_the_contents_of_all_tasks_are_in_place)
-{
-	start_job(NONE, 0);
-	for (size_t i = 0; i < TASKS; i++) {
-		assert_int_equal(resume_task(&job.session, job.pids[i]), 0);
-		assert_int_equal(started.all, TASKS);
-	}
-	assert_int_equal(started.early, 0);
-	for (size_t i = 0; i < TASKS; i++)
-		unit_end_sleeper(job.pids[i]);
-	end_job();
-}
-
 /* CRIU calls the hook for the root of the tree first. Task @index is another one, or that root. */
 static void expect_no_start(enum fault fault, size_t index, const char *error)
 {

@@ -171,15 +171,6 @@ static void add_mapping(GemHandleEntry *entry, uint64_t addr, uint64_t offset, u
 	entry->mappings[entry->n_mappings++] = mapping;
 }
 
-static void publish_object(void)
-{
-	struct object object = { 0 };
-
-	object.store_id = host_store_fd(render.fds[0]);
-	assert_true(object.store_id >= 0);
-	assert_int_equal(objects_publish(task.session.objects, OBJECT, &object), 0);
-}
-
 static int begin(void **state)
 {
 	if (unit_begin(state) < 0 || objects_new(&task.session.objects) < 0)
@@ -230,17 +221,6 @@ static int restore(void)
 
 #define TEST(name) TEST_WITH(name, begin, end)
 
-TEST(a_handle_of_an_import_names_the_owners_object)
-{
-	add_handle(0, 1, 1);
-	publish_object();
-	assert_int_equal(restore(), 0);
-	assert_true(render.dmabuf[0][1] > 0);
-	assert_true(render.dmabuf[0][1] < OWN || render.dmabuf[0][1] > OWN + 1);
-	/* only the plugin's descriptor of it is closed */
-	assert_int_equal(fcntl(render.dmabuf[0][1], F_GETFD), -1);
-}
-
 /* Handle @number on GPU 0 of object @object of GPU @gpu, which process 77 has made of @size bytes.
  */
 static void add_other(uint32_t number, uint32_t object, unsigned int gpu, uint64_t size)
@@ -259,27 +239,6 @@ static void add_other(uint32_t number, uint32_t object, unsigned int gpu, uint64
 	made.store_id = host_store_fd(fd);
 	assert_true(made.store_id >= 0);
 	assert_int_equal(objects_publish(task.session.objects, object, &made), 0);
-}
-
-/* The CPU maps it through the render file, at an offset of this machine. */
-TEST(a_handle_of_another_process_is_imported_and_mapped)
-{
-	add_other(2, 8, 0, 0x5000);
-	add_mapping(task.session.task.kfd->gem_handles[0], 0x700000000000, 0x1000,
-		    AMDGPU_VM_PAGE_READABLE);
-	add_other(3, 9, 1, 0x5000);
-	assert_int_equal(restore(), 0);
-	assert_true(render.dmabuf[0][2] > 0 && render.dmabuf[0][3] > 0);
-	assert_int_equal(fcntl(render.dmabuf[0][2], F_GETFD), -1);
-	assert_int_equal(render.maps, 1);
-	assert_int_equal(render.mapped[0].handle, 2);
-	assert_int_equal(render.fillers, 1);
-	assert_int_equal(task.mappings.num_bos, 2);
-	assert_int_equal(task.mappings.bos[0].saved_minor, 128);
-	assert_int_equal(task.mappings.bos[0].size, 0x5000);
-	assert_int_equal(task.mappings.bos[0].old_offset, 0x800000);
-	assert_int_equal(task.mappings.bos[0].new_offset, 0x920000);
-	assert_int_equal(task.mappings.bos[1].new_offset, 0x930000);
 }
 
 TEST(an_object_of_another_size_is_refused)

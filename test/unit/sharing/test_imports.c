@@ -289,24 +289,6 @@ static void make_holes(void)
 
 #define TEST(name) TEST_WITH(name, begin, end)
 
-TEST(imports_leave_the_list_and_the_private_data)
-{
-	const CriuKfd *image;
-	uint32_t first;
-
-	make_holes();
-	take();
-	image = task.session.task.kfd;
-	assert_int_equal(image->n_bo_entries, 2);
-	assert_int_equal(image->num_of_bos, 2);
-	assert_int_equal(image->bo_entries[0]->addr, ADDRESS(1));
-	assert_int_equal(image->bo_entries[1]->addr, ADDRESS(4));
-	assert_int_equal(image->priv_data.len, 8 + RECORD * 2);
-	memcpy(&first, image->priv_data.data, sizeof(first));
-	assert_int_equal(first, 1);
-	assert_int_equal(image->priv_data.data[8 + 8], 3);
-}
-
 /* Each handle of several, and each filler, is compared. */
 TEST(another_handle_fails_the_restore)
 {
