@@ -19,6 +19,7 @@
 #include "kernel/render_node_gem.h"
 #include "memory/gpu_files.h"
 #include "memory/mappings.h"
+#include "sharing/fillers.h"
 #include "sharing/imports.h"
 #include "sharing/objects.h"
 
@@ -43,11 +44,7 @@ struct gem_importer {
 	const struct restore_session *session;
 	const struct kfd_state *state;
 	uint32_t gpu_id;
-	int fd;
-	/* The number that the kernel gives out next. */
-	uint32_t next;
-	uint32_t *fillers;
-	size_t num_fillers;
+	struct fillers fillers;
 	/* Its image is there. */
 	pid_t known_owner;
 };
@@ -117,36 +114,18 @@ int gem_handles_take(struct restored_task *task)
 	return ret < 0 ? log_error(ret, "kfd %d: cannot list its GEM handles", task->kfd_id) : 0;
 }
 
-static int check_handle(const struct gem_importer *importer, uint32_t handle, uint32_t wanted)
+static int take_number(int fd, uint32_t gpu_id, uint64_t *ret_handle)
 {
-	if (handle == wanted)
-		return 0;
-	return log_error(-EEXIST, "kfd %d: a GEM handle of GPU 0x%04x would be %u instead of %u",
-			 importer->session->task.kfd_id, importer->gpu_id, handle, wanted);
-}
+	uint32_t number = 0;
+	int ret = render_node_gem_take(fd, &number);
 
-static int add_filler(struct gem_importer *importer)
-{
-	uint32_t handle;
-	int ret = render_node_gem_take(importer->fd, &handle);
-
-	if (!ret)
-		ret = array_append(&importer->fillers, &importer->num_fillers, sizeof(handle),
-				   &handle);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot take GEM handle %u of GPU 0x%04x",
-				 importer->session->task.kfd_id, importer->next, importer->gpu_id);
-	return check_handle(importer, handle, importer->next);
-}
-
-/* Makes @handle the lowest number that is free. */
-static int fill_up_to(struct gem_importer *importer, uint32_t handle)
-{
-	int ret = 0;
-
-	for (; !ret && importer->next < handle; importer->next++)
-		ret = add_filler(importer);
+	*ret_handle = KFD_HANDLE(gpu_id, number);
 	return ret;
+}
+
+static int free_number(int fd, uint64_t handle)
+{
+	return render_node_gem_close(fd, (uint32_t)handle);
 }
 
 static int fail(const struct gem_importer *importer, const struct gem_handle *handle, int ret)
@@ -205,20 +184,19 @@ static int find_dmabuf(struct gem_importer *importer, const struct gem_handle *h
 
 static int import(struct gem_importer *importer, const struct gem_handle *handle)
 {
-	const uint32_t wanted = handle->entry->handle;
+	const uint64_t wanted = KFD_HANDLE(importer->gpu_id, handle->entry->handle);
 	_cleanup_close_ int fetched = -1;
 	uint32_t number = 0;
-	int ret = fill_up_to(importer, wanted);
+	int ret = fillers_reach(&importer->fillers, wanted);
 
 	if (!ret)
 		ret = find_dmabuf(importer, handle, &fetched);
 	if (ret < 0)
 		return ret;
-	ret = render_node_gem_import(importer->fd, ret, &number);
+	ret = render_node_gem_import(importer->fillers.fd, ret, &number);
 	if (ret < 0)
 		return fail(importer, handle, ret);
-	importer->next = wanted + 1;
-	return check_handle(importer, number, wanted);
+	return fillers_check(&importer->fillers, KFD_HANDLE(importer->gpu_id, number), wanted);
 }
 
 /* The CPU may map the object of another task through the render file. */
@@ -234,7 +212,8 @@ static int note_mapping(const struct gem_importer *importer, const struct gem_ha
 
 	if (handle->entry->bo != IMAGE_NO_BO)
 		return 0;
-	ret = render_node_gem_offset(importer->fd, handle->entry->handle, &mapped.new_offset);
+	ret = render_node_gem_offset(importer->fillers.fd, handle->entry->handle,
+				     &mapped.new_offset);
 	if (!ret)
 		ret = mappings_add_bo(task->mappings, &mapped);
 	return ret < 0 ? log_error(
@@ -257,7 +236,7 @@ static int map(const struct gem_importer *importer, const struct gem_handle *han
 			.flags = entry->flags,
 		};
 
-		ret = render_node_gem_map(importer->fd, handle->entry->handle, &mapping);
+		ret = render_node_gem_map(importer->fillers.fd, handle->entry->handle, &mapping);
 		if (ret < 0)
 			(void)log_error(ret,
 					"kfd %d: GEM handle %u of GPU 0x%04x: cannot map %" PRIu64
@@ -281,28 +260,11 @@ static int note_metadata(const struct gem_importer *importer, const GemHandleEnt
 	if (!entry->has_metadata)
 		return 0;
 	memcpy(metadata.data, entry->metadata.data, metadata.size);
-	ret = render_node_gem_set_metadata(importer->fd, entry->handle, &metadata);
+	ret = render_node_gem_set_metadata(importer->fillers.fd, entry->handle, &metadata);
 	return ret < 0 ? log_error(ret,
 				   "kfd %d: GEM handle %u of GPU 0x%04x: cannot set its metadata",
 				   importer->session->task.kfd_id, entry->handle, importer->gpu_id)
 		       : 0;
-}
-
-/* Also after an error, although the task then ends. */
-static int close_fillers(struct gem_importer *importer, int ret)
-{
-	for (size_t i = 0; i < importer->num_fillers; i++) {
-		int closed = render_node_gem_close(importer->fd, importer->fillers[i]);
-
-		if (closed < 0 && !ret)
-			ret = log_error(closed,
-					"kfd %d: cannot close GEM handle %u of GPU 0x%04x again",
-					importer->session->task.kfd_id, importer->fillers[i],
-					importer->gpu_id);
-	}
-	free(importer->fillers);
-	importer->fillers = NULL;
-	return ret;
 }
 
 static int make_of_gpu(struct gem_importer *importer, const struct gem_handles *handles)
@@ -324,11 +286,11 @@ static int make_of_gpu(struct gem_importer *importer, const struct gem_handles *
 		if (!ret)
 			ret = note_metadata(importer, handle->entry);
 	}
-	ret = close_fillers(importer, ret);
+	ret = fillers_done(&importer->fillers, ret);
 	if (!ret && count)
 		log_info("kfd %d: made %zu GEM handles of GPU 0x%04x, with %zu fillers",
 			 importer->session->task.kfd_id, count, importer->gpu_id,
-			 importer->num_fillers);
+			 importer->fillers.count);
 	return ret;
 }
 
@@ -340,12 +302,20 @@ int gem_handles_restore(struct restore_session *session, const struct kfd_state 
 	for (size_t i = 0; task->gem_handles && !ret && i < task->saved.num_nodes; i++) {
 		const struct topology_node *gpu = &task->saved.nodes[i];
 		struct gem_importer importer = {
-			.session = session, .state = state, .gpu_id = gpu->gpu_id, .next = 1
+			.session = session,
+			.state = state,
+			.gpu_id = gpu->gpu_id,
+			/* The kernel gives out no number 0. */
+			.fillers = { .kfd_id = task->kfd_id,
+				     .kind = "GEM handle",
+				     .take = take_number,
+				     .free = free_number,
+				     .next = KFD_HANDLE(gpu->gpu_id, 1) },
 		};
 
 		if (!gpu->gpu_id)
 			continue;
-		importer.fd = gpu_files_find(&task->files, gpu->drm_render_minor);
+		importer.fillers.fd = gpu_files_find(&task->files, gpu->drm_render_minor);
 		ret = make_of_gpu(&importer, task->gem_handles);
 	}
 	return ret;

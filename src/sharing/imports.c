@@ -22,6 +22,7 @@
 #include "kernel/proc.h"
 #include "memory/gpu_files.h"
 #include "memory/mappings.h"
+#include "sharing/fillers.h"
 #include "sharing/objects.h"
 
 /* A BO that RESTORE makes, and that is an object. */
@@ -60,14 +61,7 @@ struct imports {
 /* The import of all BOs of a task. */
 struct importer {
 	struct restore_session *session;
-	const struct imports *imports;
-	int fd;
-	/* The next handle that KFD gives out, unless it is one of imports->taken. */
-	uint64_t next;
-	/* The first of imports->taken that is not below @next. */
-	size_t at;
-	uint64_t *fillers;
-	size_t num_fillers;
+	struct fillers fillers;
 	/* Its image is there. */
 	pid_t known_owner;
 };
@@ -339,67 +333,25 @@ int imports_fetch(const struct restore_session *session, struct awaited_object *
 	return ret;
 }
 
-static int check_handle(const struct restored_task *task, uint64_t handle, uint64_t wanted)
-{
-	if (handle == wanted)
-		return 0;
-	return log_error(-EEXIST,
-			 "kfd %d: a shared BO would get handle 0x%" PRIx64 " instead of 0x%" PRIx64,
-			 task->kfd_id, handle, wanted);
-}
-
-static int add_filler(struct importer *importer)
-{
-	const struct restored_task *task = &importer->session->task;
-	uint64_t handle;
-	int ret = kfd_memory_take_handle(importer->fd, (uint32_t)(importer->next >> 32), &handle);
-
-	if (!ret)
-		ret = array_append(&importer->fillers, &importer->num_fillers, sizeof(handle),
-				   &handle);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot take handle 0x%" PRIx64, task->kfd_id,
-				 importer->next);
-	return check_handle(task, handle, importer->next);
-}
-
-/* Makes @handle the lowest that is free on its GPU. */
-static int fill_up_to(struct importer *importer, uint64_t handle)
-{
-	const struct imports *imports = importer->imports;
-	int ret = 0;
-
-	if (importer->next >> 32 != handle >> 32)
-		importer->next = KFD_HANDLE(handle >> 32, 0);
-	for (; !ret && importer->next < handle; importer->next++) {
-		while (importer->at < imports->num_taken &&
-		       imports->taken[importer->at] < importer->next)
-			importer->at++;
-		if (importer->at == imports->num_taken ||
-		    imports->taken[importer->at] != importer->next)
-			ret = add_filler(importer);
-	}
-	return ret;
-}
-
 static int import_and_map(struct importer *importer, const struct import *import, int dmabuf_fd)
 {
 	const struct restored_task *task = &importer->session->task;
 	uint64_t handle;
-	int ret = fill_up_to(importer, import->handle);
+	int ret = fillers_reach(&importer->fillers, import->handle);
 
 	if (ret < 0)
 		return ret;
-	ret = kfd_memory_import(importer->fd, import->gpu_id, import->addr, dmabuf_fd, &handle);
+	ret = kfd_memory_import(importer->fillers.fd, import->gpu_id, import->addr, dmabuf_fd,
+				&handle);
 	if (ret < 0)
 		return log_error(ret,
 				 "kfd %d: BO at 0x%" PRIx64 ": cannot import it from process %d",
 				 task->kfd_id, import->addr, import->owner);
-	importer->next = import->handle + 1;
-	ret = check_handle(task, handle, import->handle);
+	ret = fillers_check(&importer->fillers, handle, import->handle);
 	if (ret < 0)
 		return ret;
-	ret = kfd_memory_map(importer->fd, handle, import->record.gpu_ids, import->record.num_gpus);
+	ret = kfd_memory_map(importer->fillers.fd, handle, import->record.gpu_ids,
+			     import->record.num_gpus);
 	return ret < 0 ? log_error(ret, "kfd %d: BO at 0x%" PRIx64 ": cannot map it to %u GPUs",
 				   task->kfd_id, import->addr, import->record.num_gpus)
 		       : 0;
@@ -486,24 +438,19 @@ static int check_joined(struct importer *importer, const struct import *import,
 		task->kfd_id, import->addr, import->owner);
 }
 
-/* Also after an error, although the task then ends. */
-static int free_fillers(struct importer *importer, int ret)
-{
-	for (size_t i = 0; i < importer->num_fillers; i++) {
-		int freed = kfd_memory_free(importer->fd, importer->fillers[i]);
-
-		if (freed < 0 && !ret)
-			ret = log_error(freed, "kfd %d: cannot free handle 0x%" PRIx64 " again",
-					importer->session->task.kfd_id, importer->fillers[i]);
-	}
-	free(importer->fillers);
-	return ret;
-}
-
 int imports_restore(struct restore_session *session, int fd, const struct kfd_state *state)
 {
 	const struct imports *imports = session->task.imports;
-	struct importer importer = { .session = session, .imports = imports, .fd = fd };
+	struct importer importer = {
+		.session = session,
+		.fillers = { .kfd_id = session->task.kfd_id,
+			     .kind = "handle",
+			     .fd = fd,
+			     .take = kfd_memory_take_handle,
+			     .free = kfd_memory_free,
+			     .taken = imports ? imports->taken : NULL,
+			     .num_taken = imports ? imports->num_taken : 0 },
+	};
 	size_t num_joined = 0;
 	int ret = imports ? publish_all(session, state) : 0;
 
@@ -519,11 +466,11 @@ int imports_restore(struct restore_session *session, int fd, const struct kfd_st
 			      ? check_joined(&importer, import, &state->bos[import->bo])
 			      : import_bo(&importer, import);
 	}
-	ret = free_fillers(&importer, ret);
+	ret = fillers_done(&importer.fillers, ret);
 	if (!ret)
 		log_info(
 			"kfd %d: shares %zu BOs, and imports %zu, with %zu fillers, and %zu by share handles",
 			session->task.kfd_id, imports->num_made, imports->count - num_joined,
-			importer.num_fillers, num_joined);
+			importer.fillers.count, num_joined);
 	return ret;
 }
