@@ -68,8 +68,8 @@ struct restored_task {
 	struct gpu_files files;
 };
 
-/* What tells the host's /dev from the /dev of a container, see devices/node.h. */
-struct host_devices {
+/* What tells the machine's /dev from the /dev of a container, see devices/node.h. */
+struct machine_dev {
 	bool known;
 	ino_t mount_namespace;
 	/* The file system of /dev. */
@@ -99,7 +99,7 @@ struct restore_session {
 	int tree_error;
 	int tree_image;
 	struct restored_task task;
-	struct host_devices host_devices;
+	struct machine_dev machine_dev;
 	/* From before CRIU forked the tasks, so it is the same for all of them. */
 	struct gpu_use used_gpus;
 	/* proc_pid_namespace() of CRIU's main process. */

@@ -48,17 +48,17 @@ enum node_state {
 	NODE_OUTDATED,
 };
 
-void node_note_host(struct host_devices *ret_host)
+void node_note_machine(struct machine_dev *ret_machine)
 {
 	struct stat namespace, dev;
 
-	*ret_host = (struct host_devices){ 0 };
+	*ret_machine = (struct machine_dev){ 0 };
 	if (stat(MOUNT_NAMESPACE, &namespace) < 0 || stat("/dev", &dev) < 0) {
 		log_debug("restore: tasks make no device nodes: cannot examine the host's /dev: %s",
 			  strerror(errno));
 		return;
 	}
-	*ret_host = (struct host_devices){
+	*ret_machine = (struct machine_dev){
 		.known = true,
 		.mount_namespace = namespace.st_ino,
 		.dev = dev.st_dev,
@@ -66,12 +66,12 @@ void node_note_host(struct host_devices *ret_host)
 }
 
 /* Whether the task has a mount namespace of its own. */
-static bool is_contained(const struct host_devices *host)
+static bool is_contained(const struct machine_dev *machine)
 {
 	struct stat namespace;
 
-	return host->known && stat(MOUNT_NAMESPACE, &namespace) == 0 &&
-	       namespace.st_ino != host->mount_namespace;
+	return machine->known && stat(MOUNT_NAMESPACE, &namespace) == 0 &&
+	       namespace.st_ino != machine->mount_namespace;
 }
 
 /* -EXDEV: it is no directory. A link may lead anywhere. */
@@ -89,32 +89,32 @@ static int open_in_dev(int parent, const char *name, int *ret_fd, dev_t *ret_dev
 	return 0;
 }
 
-/* A container's own /dev is a tmpfs. A disk would be the host's, and so is devtmpfs, which looks
+/* A container's own /dev is a tmpfs. A disk would be the machine's, and so is devtmpfs, which looks
  * like a tmpfs, and is one file system wherever it is mounted. -EXDEV: it is not the container's
  * own. */
-static int check_own(const struct host_devices *host, int fd, dev_t device)
+static int check_own(const struct machine_dev *machine, int fd, dev_t device)
 {
 	struct statfs statfs;
 
 	if (fstatfs(fd, &statfs) < 0)
 		return -errno;
-	return statfs.f_type == TMPFS_MAGIC && device != host->dev ? 0 : -EXDEV;
+	return statfs.f_type == TMPFS_MAGIC && device != machine->dev ? 0 : -EXDEV;
 }
 
 /* The directory of the node. @make: makes it if it is missing. -EXDEV: the task must not make nodes
  * there. */
-static int open_folder(const struct host_devices *host, const struct node *node, bool make,
+static int open_folder(const struct machine_dev *machine, const struct node *node, bool make,
 		       int *ret_fd)
 {
 	_cleanup_close_ int dev = -1, folder = -1;
 	dev_t dev_device, folder_device;
 	int ret;
 
-	if (!is_contained(host))
+	if (!is_contained(machine))
 		return -EXDEV;
 	ret = open_in_dev(AT_FDCWD, "/dev", &dev, &dev_device);
 	if (!ret)
-		ret = check_own(host, dev, dev_device);
+		ret = check_own(machine, dev, dev_device);
 	if (ret < 0)
 		return ret;
 	if (!node->folder) {
@@ -126,7 +126,7 @@ static int open_folder(const struct host_devices *host, const struct node *node,
 	ret = open_in_dev(dev, node->folder, &folder, &folder_device);
 	if (ret < 0)
 		return ret;
-	/* What is mounted below /dev is of the host. */
+	/* What is mounted below /dev is of the machine. */
 	if (folder_device != dev_device)
 		return -EXDEV;
 	*ret_fd = take_fd(&folder);
@@ -268,11 +268,11 @@ static void explain(const struct node *node, int error, char *text, size_t size)
 			major(node->device), minor(node->device), mount);
 }
 
-static int make(const struct host_devices *host, const struct node *node)
+static int make(const struct machine_dev *machine, const struct node *node)
 {
 	_cleanup_close_ int folder = -1;
 	char cause[256];
-	int ret = open_folder(host, node, true, &folder);
+	int ret = open_folder(machine, node, true, &folder);
 
 	if (ret == -EXDEV)
 		return 0;
@@ -295,30 +295,30 @@ static struct node render_node(uint32_t number)
 	return node;
 }
 
-bool node_can_make_render(const struct host_devices *host, uint32_t number)
+bool node_can_make_render(const struct machine_dev *machine, uint32_t number)
 {
 	const struct node node = render_node(number);
 	_cleanup_close_ int folder = -1;
 	enum node_state state;
 	struct stat stat;
-	int ret = open_folder(host, &node, false, &folder);
+	int ret = open_folder(machine, &node, false, &folder);
 
 	if (ret < 0)
 		return ret == -ENOENT;
 	return examine(folder, &node, &stat, &state) == 0 && state == NODE_MISSING;
 }
 
-int node_make_render(const struct host_devices *host, uint32_t number)
+int node_make_render(const struct machine_dev *machine, uint32_t number)
 {
 	const struct node node = render_node(number);
 
-	return make(host, &node);
+	return make(machine, &node);
 }
 
-int node_make_kfd(const struct host_devices *host)
+int node_make_kfd(const struct machine_dev *machine)
 {
 	struct node node = { .name = "kfd", .replace = true };
 
 	/* Without the driver there is no such file, and the open fails. */
-	return kfd_read_device(&node.device) < 0 ? 0 : make(host, &node);
+	return kfd_read_device(&node.device) < 0 ? 0 : make(machine, &node);
 }

@@ -64,7 +64,7 @@ int restore_init(struct restore_session *session)
 {
 	int ret = restore_shared_new(&session->shared);
 
-	node_note_host(&session->host_devices);
+	node_note_machine(&session->machine_dev);
 	session->pid_namespace = proc_pid_namespace();
 	/* The mapper prefers GPUs that are not in use. It can do without. */
 	if (gpu_use_read(&session->used_gpus) < 0)
@@ -422,7 +422,7 @@ static int open_kfd(struct restore_session *session, int *ret_fd)
 
 	if (lowest < 0)
 		return log_error(lowest, "%s: no descriptor is free", KFD_PATH);
-	ret = node_make_kfd(&session->host_devices);
+	ret = node_make_kfd(&session->machine_dev);
 	if (!ret)
 		ret = open_hiding(&session->task, &fd);
 	if (ret < 0)

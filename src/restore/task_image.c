@@ -53,7 +53,7 @@ static bool is_missing(const struct restore_session *session, const struct topol
 {
 	return node->gpu_id &&
 	       (restore_shared_has_made_node(session->shared, node->drm_render_minor) ||
-		node_can_make_render(&session->host_devices, node->drm_render_minor));
+		node_can_make_render(&session->machine_dev, node->drm_render_minor));
 }
 
 /* Sets whether the mapper skips the GPUs whose nodes are missing. Returns whether there are any. */
@@ -87,16 +87,16 @@ static void log_missing(const struct restore_session *session, const struct topo
 
 static int make_nodes(const struct restore_session *session, const struct gpu_map *map)
 {
-	const struct host_devices *host = &session->host_devices;
+	const struct machine_dev *machine = &session->machine_dev;
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < map->num_nodes; i++) {
 		uint32_t minor = map->local[i] ? map->local[i]->drm_render_minor : 0;
 
-		if (!minor || !node_can_make_render(host, minor))
+		if (!minor || !node_can_make_render(machine, minor))
 			continue;
 		restore_shared_note_made_node(session->shared, minor);
-		ret = node_make_render(host, minor);
+		ret = node_make_render(machine, minor);
 	}
 	return ret;
 }

@@ -29,17 +29,17 @@ int __wrap_topology_read(const char *path, struct topology *ret_topology)
 	return 0;
 }
 
-bool __wrap_node_can_make_render(const struct host_devices *host, uint32_t minor);
-bool __wrap_node_can_make_render(const struct host_devices *host, uint32_t minor)
+bool __wrap_node_can_make_render(const struct machine_dev *machine, uint32_t minor);
+bool __wrap_node_can_make_render(const struct machine_dev *machine, uint32_t minor)
 {
-	(void)host;
+	(void)machine;
 	return !present[minor - FIRST];
 }
 
-int __wrap_node_make_render(const struct host_devices *host, uint32_t minor);
-int __wrap_node_make_render(const struct host_devices *host, uint32_t minor)
+int __wrap_node_make_render(const struct machine_dev *machine, uint32_t minor);
+int __wrap_node_make_render(const struct machine_dev *machine, uint32_t minor)
 {
-	(void)host;
+	(void)machine;
 	present[minor - FIRST] = true;
 	return 0;
 }
