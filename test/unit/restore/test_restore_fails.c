@@ -57,13 +57,6 @@ TEST(a_file_without_state_beside_a_damaged_image_is_refused)
 	end_restore(-1);
 }
 
-TEST(gpus_that_do_not_fit_are_refused)
-{
-	make_image();
-	image->device_entries[1]->simd_count++;
-	assert_refused("map: ");
-}
-
 TEST(gpus_too_many_to_see_are_refused_in_words)
 {
 	make_image();
@@ -161,47 +154,6 @@ TEST(a_task_is_killed_if_a_mapping_cannot_be_restored)
 	end_restore(-1);
 }
 
-/* The line that the user sees says what helps. */
-TEST(errors_of_the_driver_have_remedies)
-{
-	static const struct {
-		enum kfd_criu_op op;
-		int error;
-		const char *words;
-	} cases[] = {
-		{ KFD_RESTORE, ENOMEM, "if no process has it, reset the GPU or load amdgpu again" },
-		{ KFD_RESTORE, ENODEV, "use another GPU (device-map)" },
-		{ KFD_RESTORE, EIO, "when the kernel's log says that the reset has ended" },
-		{ KFD_RESTORE, EINTR, "restore again" },
-		{ KFD_RESUME, ENOMEM, "end other processes" },
-		{ KFD_RESUME, EFAULT,
-		  "lacks memory of an SVM range, which no kernel restores; dump" },
-		{ KFD_RESUME, EINVAL, "restore again under the kernel of the dump" },
-		{ KFD_RESUME, ESRCH, "the task has ended" },
-		{ KFD_RESUME, EAGAIN, "kernel.numa_balancing=0" },
-		{ KFD_RESUME, EINTR, "restore again" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_close_ int fd = -1;
-
-		print_message("case %zu\n", i);
-		make_image();
-		kernel.fail_op = cases[i].op;
-		kernel.fail_errno = cases[i].error;
-		kernel.fail_count = 1;
-		fd = restore_image(5);
-		if (fd >= 0)
-			assert_int_equal(resume(getpid()), -cases[i].error);
-		assert_logged("Error (amdgpu_plugin): ", cases[i].words);
-		kernel.fail_count = 0;
-		kernel.processes[0].calls[KFD_RESTORE] = kernel.processes[0].calls[KFD_RESUME] = 0;
-		end_restore(-1);
-		unit_forget_lines();
-		forget_image();
-	}
-}
-
 TEST(a_task_is_killed_if_resume_fails)
 {
 	_cleanup_close_ int fd = -1;
@@ -222,28 +174,6 @@ TEST(a_task_is_killed_if_resume_fails)
 	/* CRIU has done it before this hook. */
 	assert_int_equal(cgroupd_stops, 0);
 	assert_logged("Error (amdgpu_plugin): restore failed: ", "resume");
-}
-
-/* CRIU before 4.3 ignores the result, and would let the root run before it finds out. */
-TEST(tasks_without_gpu_state_are_killed_too)
-{
-	pid_t root = start_root();
-	siginfo_t info = { 0 };
-	_cleanup_close_ int fd = -1;
-
-	make_image();
-	fd = restore_image(5);
-	kernel.fail_op = KFD_RESUME;
-	kernel.fail_errno = ENOMEM;
-	kernel.fail_count = 1;
-	assert_int_equal(resume(root), -ENOMEM);
-	assert_int_equal(kernel.killed, getpid());
-	assert_int_equal(waitid(P_PID, (id_t)root, &info, WEXITED | WNOHANG | WNOWAIT), 0);
-	assert_int_equal(info.si_pid, root);
-	assert_int_equal(resume(getpid()), -ENOMEM);
-	assert_int_equal(calls(KFD_RESUME), 0);
-	end_restore(-1);
-	unit_end_sleeper(root);
 }
 
 TEST(a_task_that_has_ended_fails_the_restore)
