@@ -228,23 +228,6 @@ TEST(a_queue_of_eight_xccs_at_rest_states_one_mqd)
 	kernel.at_rest = false;
 }
 
-/* Some kernels save the waves of all XCCs, and do not take them back. A dump waits for their end.
- */
-TEST(waves_that_the_kernel_refuses_are_waited_for)
-{
-	struct fake_process *process;
-	_cleanup_close_ int fd = -1;
-
-	change_gpus("s/^num_xcc .*/num_xcc 8/");
-	process = make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, 8 * MQD });
-	fd = open_kfd_of(process);
-	kernel.trial_errno = EINVAL;
-	assert_int_equal(setenv("AMDGPU_DRAIN", "1", 1), 0);
-	assert_refused(process, "several XCCs", "AMDGPU_DRAIN");
-	assert_int_equal(unsetenv("AMDGPU_DRAIN"), 0);
-	assert_logged("amdgpu_plugin: ", "queue 3", "has waves that this kernel would not restore");
-}
-
 TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 {
 	static const struct {

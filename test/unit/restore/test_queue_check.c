@@ -354,60 +354,6 @@ TEST(copy_queues_may_have_more_or_fewer_mqds)
 	}
 }
 
-/* Turns the image into one in which the queue states one MQD, and the control stacks of all XCCs.
- */
-static void rearrange(void)
-{
-	const size_t state = QUEUE_OFFSET + QUEUE, size = state + MQD + 8 * STACK;
-	uint8_t *data = calloc(1, size);
-
-	assert_non_null(data);
-	memcpy(data, image->priv_data.data, state + 8 * MQD);
-	free(image->priv_data.data);
-	image->priv_data.data = data;
-	image->priv_data.len = size;
-	set_at(data + QUEUE_OFFSET + 108, 8 * STACK);
-	set_at(data + QUEUE_OFFSET + 112, MQD);
-}
-
-/* Drivers that save all XCCs take one form of it, whichever form the image has. */
-TEST(a_queue_of_eight_xccs_at_rest_states_one_mqd)
-{
-	static const struct {
-		uint32_t kfd_minor;
-		bool is_rearranged;
-	} cases[] = { { 18, false }, { 23, false }, { 18, true }, { 23, true } };
-
-	change_gpus(EIGHT_XCCS);
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		print_message("case %zu\n", i);
-		kernel.kfd_minor = cases[i].kfd_minor;
-		give_waves(8, STACK, STACK);
-		if (cases[i].is_rearranged)
-			rearrange();
-		copy_gpu_to_image();
-		assert_restored();
-		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): kfd 5: queue"), 0);
-		assert_int_equal(kernel.restored.priv_data_size,
-				 MORE_GPUS + QUEUE_OFFSET + QUEUE + MQD + 8 * STACK);
-	}
-}
-
-/* A driver that restores one XCC would take it for the record of one. */
-TEST(a_queue_that_states_one_mqd_of_eight_is_for_drivers_of_all_xccs)
-{
-	change_gpus(EIGHT_XCCS);
-	kernel.kfd_minor = 17;
-	for (size_t i = 0; i < 2; i++) {
-		with_force(i);
-		give_waves(8, STACK, STACK);
-		rearrange();
-		copy_gpu_to_image();
-		assert_refused("restores one XCC");
-	}
-	with_force(false);
-}
-
 /* An older driver would take what follows for the rest of the MQD. */
 TEST(a_part_of_an_mqd_is_refused)
 {
