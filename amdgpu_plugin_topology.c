@@ -415,8 +415,7 @@ int topology_read(const char *root, struct topology *ret_topology)
 	if (ret < 0)
 		return ret;
 
-	*ret_topology = topology;
-	topology = (struct topology){ 0 };
+	*ret_topology = take_struct(topology);
 	return 0;
 }
 

@@ -47,6 +47,13 @@ int stream_error(FILE *file);
 int take_fd(int *fd);
 /* Returns *@memory (the address of a pointer) and sets it to NULL, in the same way. */
 void *take_ptr(void *memory);
+/* Returns the struct @from and sets it to zero, in the same way. */
+#define take_struct(from)                         \
+	({                                        \
+		__typeof__(from) taken_ = (from); \
+		(from) = (__typeof__(from)){ 0 }; \
+		taken_;                           \
+	})
 
 /* Reallocates *@array (the address of a pointer) to @count elements of @size bytes, at least one.
  * New elements are not initialised. On -ENOMEM the array stays as it was. */

@@ -85,8 +85,7 @@ int contents_list(const struct tool_kfd *kfd, struct contents *ret_contents)
 		return ret;
 	for (uint32_t i = 0; i < contents.jobs.num_jobs; i++)
 		add_pieces(&contents, &contents.jobs.jobs[i], kfd->message);
-	*ret_contents = contents;
-	contents = (struct contents){ 0 };
+	*ret_contents = take_struct(contents);
 	return 0;
 }
 
@@ -99,8 +98,7 @@ int contents_open(const struct tool_kfd *kfd, struct contents *ret_contents)
 		ret = open_pages(&contents, kfd);
 	if (ret < 0)
 		return ret;
-	*ret_contents = contents;
-	contents = (struct contents){ 0 };
+	*ret_contents = take_struct(contents);
 	return 0;
 }
 

@@ -100,8 +100,7 @@ int images_read(struct tool_images *ret_images)
 		return log_error(
 			-ENOENT,
 			"the directory has no images of AMD GPUs: its job used none, CRIU ran without the plugin, or they are in a directory below, such as checkpoint");
-	*ret_images = images;
-	images = (struct tool_images){ 0 };
+	*ret_images = take_struct(images);
 	return 0;
 }
 

@@ -50,8 +50,7 @@ int kfd_jobs_init(const struct kfd_state *state, const bool *without, struct kfd
 		if (add_bos(state, without, &jobs, job) < 0)
 			return -ENOMEM;
 	}
-	*ret_jobs = jobs;
-	jobs = (struct kfd_jobs){ 0 };
+	*ret_jobs = take_struct(jobs);
 	return 0;
 }
 

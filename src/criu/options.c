@@ -319,8 +319,7 @@ int options_read_with_file(const char *path, struct options *ret_options)
 	if (ret < 0)
 		return ret;
 	options.map.force = options.force;
-	*ret_options = options;
-	options = (struct options){ 0 };
+	*ret_options = take_struct(options);
 	return 0;
 }
 

@@ -181,8 +181,7 @@ static int list_processes(const char *directory, int (*matches)(pid_t pid, const
 	}
 	if (ret < 0)
 		return ret;
-	*ret_list = list;
-	list = (struct pid_list){ 0 };
+	*ret_list = take_struct(list);
 	return 0;
 }
 

@@ -421,8 +421,7 @@ static int answer(const struct topology *saved, const struct topology *local,
 		return log_error(ret, "map: cannot compare the GPUs");
 	/* Only follow_tree() reads it. */
 	map.input->all = NULL;
-	*ret_map = map;
-	map = (struct gpu_map){ 0 };
+	*ret_map = take_struct(map);
 	return 0;
 }
 
@@ -472,8 +471,7 @@ int map_decide_in_tree(const struct map_tree *tree, const struct topology *saved
 		return ret;
 	/* The user's mistake concerns all processes. But a task need not see the GPUs of others. */
 	if (all.reason == REASON_DEVICE_MAP && all.device_map_error != DEVICE_MAP_NOT_PRESENT) {
-		*ret_map = all;
-		all = (struct gpu_map){ 0 };
+		*ret_map = take_struct(all);
 		return 0;
 	}
 	if (all.reason || tree->disagrees)

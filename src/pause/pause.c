@@ -270,43 +270,38 @@ static int refresh(struct dumped_process *process)
 	return ret < 0 ? ret : stop_again(process);
 }
 
-static int read_state(const struct dumped_process *process, struct kfd_state *ret_state)
+static int checkpoint(int fd, struct kfd_state *state)
+{
+	return kfd_checkpoint(fd, state, HOST_LOWEST_FD);
+}
+
+static int read_state(const struct dumped_process *process,
+		      int (*read)(int fd, struct kfd_state *state), struct kfd_state *ret_state)
 {
 	_cleanup_(kfd_state_done) struct kfd_state state = counts_of(process);
 	int ret = kfd_state_alloc(&state);
 
 	if (!ret)
-		ret = kfd_checkpoint(process->fd, &state, HOST_LOWEST_FD);
-	if (ret < 0)
-		return ret;
-	*ret_state = state;
-	state = (struct kfd_state){ 0 };
-	return 0;
+		ret = read(process->fd, &state);
+	if (!ret)
+		*ret_state = take_struct(state);
+	return ret;
 }
 
 int pause_look(const struct dumped_process *process, struct kfd_state *ret_state)
 {
-	_cleanup_(kfd_state_done) struct kfd_state state = counts_of(process);
-	int ret = kfd_state_alloc(&state);
-
-	if (!ret)
-		ret = kfd_look(process->fd, &state);
-	if (ret < 0)
-		return ret;
-	*ret_state = state;
-	state = (struct kfd_state){ 0 };
-	return 0;
+	return read_state(process, kfd_look, ret_state);
 }
 
 int pause_checkpoint(struct dumped_process *process)
 {
-	int ret = read_state(process, &process->state);
+	int ret = read_state(process, checkpoint, &process->state);
 
 	if (ret == -EINVAL) {
 		ret = refresh(process);
 		if (ret < 0)
 			return ret;
-		ret = read_state(process, &process->state);
+		ret = read_state(process, checkpoint, &process->state);
 	}
 	if (!ret)
 		process->priv = kfd_priv_of_state(&process->state);
@@ -318,7 +313,7 @@ int pause_checkpoint(struct dumped_process *process)
 int pause_reopen_dmabufs(struct dumped_process *process)
 {
 	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
-	int ret = read_state(process, &state);
+	int ret = read_state(process, checkpoint, &state);
 
 	/* Processes may share buffers, so the image would be of two moments. */
 	if (ret == -EINVAL)

@@ -143,8 +143,7 @@ static int read_files(pid_t pid, const struct topology *topology, bool runs,
 	}
 	if (ret < 0)
 		return ret;
-	*ret_files = files;
-	files = (struct gem_files){ 0 };
+	*ret_files = take_struct(files);
 	return 0;
 }
 

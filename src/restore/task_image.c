@@ -212,13 +212,11 @@ static int decide_task_map(const struct restore_session *session, const struct t
 	if (ret < 0)
 		return ret;
 	if (wider.input && is_better(&wider, &map)) {
-		*ret_map = wider;
-		wider = (struct gpu_map){ 0 };
+		*ret_map = take_struct(wider);
 		return 0;
 	}
 	(void)put_off_missing(session, local, true);
-	*ret_map = map;
-	map = (struct gpu_map){ 0 };
+	*ret_map = take_struct(map);
 	return 0;
 }
 

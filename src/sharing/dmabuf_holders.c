@@ -57,14 +57,6 @@ void dmabuf_holders_done(struct dmabuf_files *files)
 	*files = (struct dmabuf_files){ 0 };
 }
 
-static struct dmabuf_files take_files(struct dmabuf_files *files)
-{
-	struct dmabuf_files taken = *files;
-
-	*files = (struct dmabuf_files){ 0 };
-	return taken;
-}
-
 static int add_own_file(struct dmabuf_files *files, int number)
 {
 	struct dmabuf_file file = { .number = number };
@@ -77,10 +69,11 @@ static int add_own_file(struct dmabuf_files *files, int number)
 	return array_append(&files->list, &files->count, sizeof(file), &file);
 }
 
-static void sort(struct dmabuf_files *files)
+static void sort(struct dmabuf_files *files, struct dmabuf_files *ret_files)
 {
 	if (files->count)
 		qsort(files->list, files->count, sizeof(*files->list), compare_files);
+	*ret_files = take_struct(*files);
 }
 
 int dmabuf_holders_list_own(struct dmabuf_files *ret_files)
@@ -93,8 +86,7 @@ int dmabuf_holders_list_own(struct dmabuf_files *ret_files)
 		ret = add_own_file(&files, number);
 	if (ret < 0)
 		return ret;
-	sort(&files);
-	*ret_files = take_files(&files);
+	sort(&files, ret_files);
 	return 0;
 }
 
@@ -107,8 +99,7 @@ int dmabuf_holders_list(const struct pid_list *tasks, struct dmabuf_files *ret_f
 		ret = add_files(&files, tasks->pids[i]);
 	if (ret < 0)
 		return ret;
-	sort(&files);
-	*ret_files = take_files(&files);
+	sort(&files, ret_files);
 	return 0;
 }
 
