@@ -207,7 +207,11 @@ void sim_gcn_take_sources(struct sim_gcn_operands *o, const struct sim_gcn_wave 
 			take_source(o, wave, inst, i);
 	for (i = 0; inst->flags & SIM_GCN_ACCUMULATES && i < inst->width[0]; i++)
 		o->lanes.src[2][i] = wave->v[inst->dst - SIM_GCN_VGPR0 + i];
-	o->lanes.carries = inst->flags & SIM_GCN_CARRY_IN ? sim_gcn_pair(wave, inst->src[2]) : 0;
+	o->lanes.carries = 0;
+	if (inst->flags & SIM_GCN_CARRY_IN)
+		o->lanes.carries = sim_gcn_pair(wave, inst->src[2]);
+	else if (inst->flags & SIM_GCN_VCC_IN)
+		o->lanes.carries = sim_gcn_pair(wave, SIM_GCN_VCC);
 	if (inst->flags & SIM_GCN_KEEPS)
 		o->lanes.old = wave->v[inst->dst - SIM_GCN_VGPR0];
 }

@@ -58,23 +58,51 @@ PLAIN_TEST(rounds_to_halves_as_the_processor)
 	assert_int_equal(of16(NAN), 0x7e00);
 }
 
-/* As LLVM divides if denormals are kept. */
-static u64 divide(u64 n, u64 d)
-{
-	struct sim_gcn_alu scale_d = { .src = { d, d, n } }, scale_n = { .src = { n, d, n } }, fmas;
-	u64 den = sim_gcn_compute(SIM_GCN_v_div_scale_f32, &scale_d), negative = den ^ 0x80000000;
-	u64 num = sim_gcn_compute(SIM_GCN_v_div_scale_f32, &scale_n);
-	u64 rcp = compute(SIM_GCN_v_rcp_f32, den, 0, 0), error, quotient;
+/* As LLVM divides v2 by v3 if denormals are kept. */
+static const u32 division_of_floats[] = {
+	0xd1e00004, 0x040a0703, /* v_div_scale_f32 v4, s[0:1], v3, v3, v2 */
+	0x7e0a4504,             /* v_rcp_f32_e32 v5, v4 */
+	0xd1e06a06, 0x040a0702, /* v_div_scale_f32 v6, vcc, v2, v3, v2 */
+	0xd1cb0007, 0x23ca0b04, /* v_fma_f32 v7, -v4, v5, 1.0 */
+	0x760a0b07,             /* v_fmac_f32_e32 v5, v7, v5 */
+	0x0a0e0b06,             /* v_mul_f32_e32 v7, v6, v5 */
+	0xd1cb0008, 0x241a0f04, /* v_fma_f32 v8, -v4, v7, v6 */
+	0x760e0b08,             /* v_fmac_f32_e32 v7, v8, v5 */
+	0xd1cb0004, 0x241a0f04, /* v_fma_f32 v4, -v4, v7, v6 */
+	0xd1e20004, 0x041e0b04, /* v_div_fmas_f32 v4, v4, v5, v7 */
+	0xd1de0002, 0x040a0704, /* v_div_fixup_f32 v2, v4, v3, v2 */
+	0xbf810000,             /* s_endpgm */
+};
 
-	error = compute(SIM_GCN_v_fma_f32, negative, rcp, of32(1));
-	rcp = compute(SIM_GCN_v_fma_f32, error, rcp, rcp);
-	quotient = compute(SIM_GCN_v_mul_f32, num, rcp, 0);
-	error = compute(SIM_GCN_v_fma_f32, negative, quotient, num);
-	quotient = compute(SIM_GCN_v_fma_f32, error, rcp, quotient);
-	error = compute(SIM_GCN_v_fma_f32, negative, quotient, num);
-	fmas = (struct sim_gcn_alu){ .src = { error, rcp, quotient }, .carry = scale_n.carry };
-	return compute(SIM_GCN_v_div_fixup_f32, sim_gcn_compute(SIM_GCN_v_div_fmas_f32, &fmas), d,
-		       n);
+/* Code that divides. Numbers have @width dwords. */
+struct code {
+	const u32 *words;
+	u32 bytes, width;
+};
+static const struct code divides_floats = { division_of_floats, sizeof(division_of_floats), 1 };
+
+/* Divides in all lanes of a wave. */
+static void divide(const struct code *code, const u64 *n, const u64 *d, u64 *quotients)
+{
+	struct sim_gcn_wave *wave = &machine.group.waves[0];
+	u32 lane, i;
+
+	machine.dispatch = (struct sim_gcn_dispatch){ .num_waves = 1, .begun = true };
+	memset(wave, 0, sizeof(*wave));
+	wave->pc = va(CODE);
+	sim_gcn_set_pair(wave, SIM_GCN_EXEC, ~0ull);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		for (i = 0; i < code->width; i++) {
+			wave->v[2 + i][lane] = (u32)(n[lane] >> 32 * i);
+			wave->v[2 + code->width + i][lane] = (u32)(d[lane] >> 32 * i);
+		}
+	memcpy(at(CODE), code->words, code->bytes);
+	memset(machine.group.code, 0, SIM_GCN_CACHED_INSTRUCTIONS * sizeof(*machine.group.code));
+	if (sim_gcn_run(&machine.dispatch, &machine.group, &machine.env, 100) != 1)
+		fail_msg("%s", machine.complaint);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++)
+		quotients[lane] =
+			wave->v[2][lane] | (code->width > 1 ? (u64)wave->v[3][lane] << 32 : 0);
 }
 
 /* Any bits but those of signalling NaN, or numbers around 1, or edges. */
@@ -96,18 +124,25 @@ static u64 some_float(void)
 	}
 }
 
-PLAIN_TEST(divides_as_the_processor)
+#define FLOAT_TEST(name) TEST_WITH(name, set_up_machine, tear_down_machine)
+
+FLOAT_TEST(divides_floats_as_the_processor)
 {
-	u32 round;
+	u64 n[SIM_GCN_LANES], d[SIM_GCN_LANES], got[SIM_GCN_LANES];
+	u32 round, i;
 
-	for (round = 0; round < 1000000; round++) {
-		u64 n = some_float(), d = some_float();
-		float want = f32(n) / f32(d);
+	for (round = 0; round < 20000; round++) {
+		for (i = 0; i < SIM_GCN_LANES; i++)
+			n[i] = some_float(), d[i] = some_float();
+		divide(&divides_floats, n, d, got);
+		for (i = 0; i < SIM_GCN_LANES; i++) {
+			float want = f32(n[i]) / f32(d[i]);
 
-		/* the steps round a denormal twice */
-		if (is_denormal(want) ? fabsf(f32(divide(n, d)) - want) > 0x1p-149f
-				      : !is_same_float(f32(divide(n, d)), want))
-			fail_msg("0x%08llx / 0x%08llx is not 0x%08llx", n, d, divide(n, d));
+			/* the steps round a denormal twice */
+			if (is_denormal(want) ? fabsf(f32(got[i]) - want) > 0x1p-149f
+					      : !is_same_float(f32(got[i]), want))
+				fail_msg("0x%08llx / 0x%08llx is not 0x%08llx", n[i], d[i], got[i]);
+		}
 	}
 }
 
