@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The table of all instructions, and what an expression in gcn_ops.h gives for one lane or for
  * scalar operands. */
-#include "gcn_floats.h"
+#include "gcn_division.h"
 #include "gcn_ints.h"
+#include "gcn_trig.h"
 
 #define OP(name, format, code, d, s0, s1, s2, flags, expression) \
 	static u64 do_##name(struct sim_gcn_alu *x)              \

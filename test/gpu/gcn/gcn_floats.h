@@ -136,6 +136,11 @@ static inline float fract(float value)
 	return isfinite(value) ? fminf(value - floorf(value), 0x1.fffffep-1f) : value - value;
 }
 
+static inline double fract64(double value)
+{
+	return isfinite(value) ? fmin(value - floor(value), 0x1.fffffffffffffp-1) : value - value;
+}
+
 /* Denormals count as zero where this generation cannot take them (v_mac_f32 and v_mad_f32). */
 static inline float normal(float value)
 {
@@ -218,71 +223,6 @@ static inline double fraction_of(double value)
 	int exponent;
 
 	return isfinite(value) ? frexp(value, &exponent) : value;
-}
-
-/* A division is made of five steps: v_div_scale keeps its operands in a range where the
- * approximations are exact, v_div_fmas takes the scale back, v_div_fixup knows the special cases.
- */
-static inline s32 exponent32(u64 bits)
-{
-	return (s32)(bits >> 23 & 0xff);
-}
-
-static inline bool is_denormal(float value)
-{
-	return value != 0 && fabsf(value) < 0x1p-126f;
-}
-
-/* @value is the numerator or the denominator. */
-static inline u64 div_scale(u64 value, u64 denominator, u64 numerator, bool *ret_scaled)
-{
-	float d = f32(denominator), n = f32(numerator);
-	bool tiny_reciprocal = is_denormal(1.0f / d), tiny = is_denormal(n / d);
-
-	*ret_scaled = false;
-	if (d == 0 || n == 0)
-		return 0x7fc00000;
-	if (exponent32(numerator) - exponent32(denominator) >= 96) {
-		*ret_scaled = true;
-		return value == denominator ? of32(ldexpf(d, 64)) : value;
-	}
-	if (is_denormal(d))
-		return of32(ldexpf(f32(value), 64));
-	if (tiny_reciprocal && tiny) {
-		*ret_scaled = true;
-		return value == denominator ? of32(ldexpf(d, -64)) : value;
-	}
-	if (tiny_reciprocal)
-		return of32(ldexpf(f32(value), -64));
-	if (tiny) {
-		*ret_scaled = true;
-		return value == numerator ? of32(ldexpf(n, 64)) : value;
-	}
-	return exponent32(numerator) <= 23 ? of32(ldexpf(f32(value), 64)) : value;
-}
-
-static inline u64 div_fmas(u64 a, u64 b, u64 quotient, bool scaled)
-{
-	float value = fmaf(f32(a), f32(b), f32(quotient));
-
-	return of32(scaled ? ldexpf(value, exponent32(quotient) > 127 ? 64 : -64) : value);
-}
-
-static inline u64 div_fixup(u64 quotient, u64 denominator, u64 numerator)
-{
-	float d = f32(denominator), n = f32(numerator);
-	u64 sign = (denominator ^ numerator) & 0x80000000;
-
-	if (isnan(n) || isnan(d))
-		return (isnan(n) ? numerator : denominator) | 0x400000;
-	if ((d == 0 && n == 0) || (isinf(d) && isinf(n)))
-		return 0xffc00000;
-	if (d == 0 || isinf(n))
-		return sign | 0x7f800000;
-	if (isinf(d) || n == 0 || exponent32(numerator) - exponent32(denominator) < -150)
-		return sign;
-	/* the steps make NaN of a quotient that is too large */
-	return sign | (isnan(f32(quotient)) ? 0x7f800000 : quotient & 0x7fffffff);
 }
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Vector instructions over all lanes of a wave: a loop around each expression in gcn_ops.h, which
  * the compiler can make into vector instructions of the processor. */
-#include "gcn_floats.h"
+#include "gcn_division.h"
 #include "gcn_ints.h"
+#include "gcn_trig.h"
 
 /* An operand of @width dwords in a lane. */
 static inline u64 source(const u32 *low, const u32 *high, u32 width, u32 lane)

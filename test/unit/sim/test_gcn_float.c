@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Floating point of the interpreter of GPU code against the processor: halves, divisions in the
  * steps that LLVM makes of them, and the classes of numbers. */
-#include "gcn_floats.h"
+#include "gcn_division.h"
 #include "gcn_machine.h"
+#include "gcn_trig.h"
 
 static bool is_same_float(float a, float b)
 {
 	return of32(a) == of32(b) || (isnan(a) && isnan(b));
+}
+
+static bool is_same_double(double a, double b)
+{
+	return of64(a) == of64(b) || (isnan(a) && isnan(b));
 }
 
 static u64 compute(enum sim_gcn_op op, u64 a, u64 b, u64 c)
@@ -58,7 +64,7 @@ PLAIN_TEST(rounds_to_halves_as_the_processor)
 	assert_int_equal(of16(NAN), 0x7e00);
 }
 
-/* As LLVM divides v2 by v3 if denormals are kept. */
+/* As LLVM divides v2 by v3 if denormals are kept, and v[2:3] by v[4:5]. */
 static const u32 division_of_floats[] = {
 	0xd1e00004, 0x040a0703, /* v_div_scale_f32 v4, s[0:1], v3, v3, v2 */
 	0x7e0a4504,             /* v_rcp_f32_e32 v5, v4 */
@@ -73,6 +79,20 @@ static const u32 division_of_floats[] = {
 	0xd1de0002, 0x040a0704, /* v_div_fixup_f32 v2, v4, v3, v2 */
 	0xbf810000,             /* s_endpgm */
 };
+static const u32 division_of_doubles[] = {
+	0xd1e10006, 0x040a0904, /* v_div_scale_f64 v[6:7], s[0:1], v[4:5], v[4:5], v[2:3] */
+	0x7e104b06,             /* v_rcp_f64_e32 v[8:9], v[6:7] */
+	0xd1e16a0a, 0x040a0902, /* v_div_scale_f64 v[10:11], vcc, v[2:3], v[4:5], v[2:3] */
+	0xd1cc000c, 0x23ca1106, /* v_fma_f64 v[12:13], -v[6:7], v[8:9], 1.0 */
+	0x08101908,             /* v_fmac_f64_e32 v[8:9], v[8:9], v[12:13] */
+	0xd1cc000c, 0x23ca1106, /* v_fma_f64 v[12:13], -v[6:7], v[8:9], 1.0 */
+	0x08101908,             /* v_fmac_f64_e32 v[8:9], v[8:9], v[12:13] */
+	0xd281000c, 0x0002110a, /* v_mul_f64 v[12:13], v[10:11], v[8:9] */
+	0xd1cc0006, 0x242a1906, /* v_fma_f64 v[6:7], -v[6:7], v[12:13], v[10:11] */
+	0xd1e30006, 0x04321106, /* v_div_fmas_f64 v[6:7], v[6:7], v[8:9], v[12:13] */
+	0xd1df0002, 0x040a0906, /* v_div_fixup_f64 v[2:3], v[6:7], v[4:5], v[2:3] */
+	0xbf810000,             /* s_endpgm */
+};
 
 /* Code that divides. Numbers have @width dwords. */
 struct code {
@@ -80,6 +100,7 @@ struct code {
 	u32 bytes, width;
 };
 static const struct code divides_floats = { division_of_floats, sizeof(division_of_floats), 1 };
+static const struct code divides_doubles = { division_of_doubles, sizeof(division_of_doubles), 2 };
 
 /* Divides in all lanes of a wave. */
 static void divide(const struct code *code, const u64 *n, const u64 *d, u64 *quotients)
@@ -124,6 +145,25 @@ static u64 some_float(void)
 	}
 }
 
+/* The same of 64 bits. */
+static u64 some_double(void)
+{
+	static const u64 edges[] = {
+		0, 1ull << 63,         0x7ffull << 52,     0xfffull << 52,     0x7ff8ull << 48,
+		1, 0x000fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0x3ff0000000000000
+	};
+	u64 bits = random_number();
+
+	switch (random_number() % 4) {
+	case 0:
+		return edges[random_number() % ARRAY_SIZE(edges)];
+	case 1:
+		return 0x3fe0000000000000 + bits % (1ull << 54);
+	default:
+		return isnan(f64(bits)) ? bits | 1ull << 51 : bits;
+	}
+}
+
 #define FLOAT_TEST(name) TEST_WITH(name, set_up_machine, tear_down_machine)
 
 FLOAT_TEST(divides_floats_as_the_processor)
@@ -139,9 +179,29 @@ FLOAT_TEST(divides_floats_as_the_processor)
 			float want = f32(n[i]) / f32(d[i]);
 
 			/* the steps round a denormal twice */
-			if (is_denormal(want) ? fabsf(f32(got[i]) - want) > 0x1p-149f
-					      : !is_same_float(f32(got[i]), want))
+			if (is_denormal(&of_floats, want) ? fabsf(f32(got[i]) - want) > 0x1p-149f
+							  : !is_same_float(f32(got[i]), want))
 				fail_msg("0x%08llx / 0x%08llx is not 0x%08llx", n[i], d[i], got[i]);
+		}
+	}
+}
+
+FLOAT_TEST(divides_doubles_as_the_processor)
+{
+	u64 n[SIM_GCN_LANES], d[SIM_GCN_LANES], got[SIM_GCN_LANES];
+	u32 round, i;
+
+	for (round = 0; round < 20000; round++) {
+		for (i = 0; i < SIM_GCN_LANES; i++)
+			n[i] = some_double(), d[i] = some_double();
+		divide(&divides_doubles, n, d, got);
+		for (i = 0; i < SIM_GCN_LANES; i++) {
+			double want = f64(n[i]) / f64(d[i]);
+
+			if (is_denormal(&of_doubles, want) ? fabs(f64(got[i]) - want) > 0x1p-1074
+							   : !is_same_double(f64(got[i]), want))
+				fail_msg("0x%016llx / 0x%016llx is not 0x%016llx", n[i], d[i],
+					 got[i]);
 		}
 	}
 }
@@ -183,6 +243,59 @@ PLAIN_TEST(computes_floats_as_the_processor)
 					 b, c, got);
 		}
 	}
+}
+
+PLAIN_TEST(leaves_a_fraction_less_than_one)
+{
+	u32 round;
+
+	for (round = 0; round < 100000; round++) {
+		double value = f64(some_double());
+		double got = f64(compute(SIM_GCN_v_fract_f64, of64(value), 0, 0));
+
+		if (isnan(value) || isinf(value))
+			assert_true(isnan(got));
+		else if (got != value - floor(value))
+			assert_true(value < 0 && value > -0x1p-53 && got == 0x1.fffffffffffffp-1);
+	}
+}
+
+/* The product of two doubles, without whole turns of four quarters. */
+static long double quarters(double a, double b)
+{
+	int exponent_a, exponent_b, exponent;
+	unsigned __int128 product = (u64)(frexp(a, &exponent_a) * 0x1p53);
+
+	product *= (u64)(frexp(b, &exponent_b) * 0x1p53);
+	exponent = exponent_a + exponent_b - 106;
+	if (exponent >= 2)
+		return 0;
+	if (exponent > -126)
+		product &= ((unsigned __int128)1 << (2 - exponent)) - 1;
+	return ldexpl((long double)product, exponent);
+}
+
+/* As LLVM's library finds the angle of a large number: three parts have enough bits. */
+PLAIN_TEST(finds_angles_as_the_processor)
+{
+	u32 round, part;
+
+	for (round = 0; round < 100000; round++) {
+		u64 bits = (random_number() & ((1ull << 52) - 1)) |
+			   (1054 + random_number() % (2047 - 1054)) << 52;
+		double value = f64(bits), scaled = bits >> 52 < 1968 ? value : value * 0x1p-128;
+		long double angle = 0;
+
+		for (part = 0; part < 3; part++)
+			angle += quarters(f64(compute(SIM_GCN_v_trig_preop_f64, bits, part, 0)),
+					  scaled);
+		angle *= acosl(0);
+		if (fabsl(sinl(angle) - (long double)sin(value)) > 0x1p-50L ||
+		    fabsl(cosl(angle) - (long double)cos(value)) > 0x1p-50L)
+			fail_msg("the angle of %a is not %La", value, angle);
+	}
+	assert_true(f64(compute(SIM_GCN_v_trig_preop_f64, 0, 0, 0)) == 0x1.45f306dc9c882p-1);
+	assert_true(f64(compute(SIM_GCN_v_trig_preop_f64, 0, 31, 0)) == 0);
 }
 
 PLAIN_TEST(computes_halves_as_the_processor)
