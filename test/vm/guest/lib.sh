@@ -81,14 +81,15 @@ gone() { until_true dead "$1" || fail "process $1 does not end"; }
 has_no_number() { [ ! -e "/proc/$1" ]; }
 
 # wait_line LOG PATTERN [FROM]: waits for a line with PATTERN after line FROM, and sets $line. A line
-# with FAILED ends the wait, and so does the death of $pid.
+# with FAILED ends the wait, and so do the death of $pid and a violation that the emulated GPU reports.
 wait_line() {
-	local log=$1 pattern=$2 from=${3:-0} end=$((SECONDS + limit)) at=0 part= dies= reader -
+	local log=$1 pattern=$2 from=${3:-0} end=$((SECONDS + limit)) ask=$((SECONDS + 5)) at=0 part= dies= reader -
 
 	set +x
 	exec {reader}< "$log"
 	while [ -z "$dies" ] && [ $SECONDS -lt $end ]; do
 		[ "$at" = 0 ] || nap
+		[ $SECONDS -lt $ask ] || { no_violation && ask=$((SECONDS + 5)); }
 		alive "$pid" || dies=1 # and what it still said is read
 		while IFS= read -r line <&"$reader" || { part+=$line && false; }; do
 			line=$part$line part=
