@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-static bool find(void *library, const char *name, void *ret_function)
+bool hip_find(void *library, const char *name, void *ret_function)
 {
 	void *symbol = dlsym(library, name);
 
@@ -23,8 +23,8 @@ const char *hip_open(struct hip *hip)
 		library = dlopen(names[i], RTLD_NOW);
 	if (!library)
 		return "libamdhip64.so";
-#define HIP_FIND(name, parameters)                   \
-	if (!find(library, "hip" #name, &hip->name)) \
+#define HIP_FIND(name, parameters)                       \
+	if (!hip_find(library, "hip" #name, &hip->name)) \
 		return "hip" #name;
 	HIP_FUNCTIONS(HIP_FIND)
 #undef HIP_FIND

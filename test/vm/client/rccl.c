@@ -3,15 +3,8 @@
 #include "rccl.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
-static bool find(void *library, const char *name, void *ret_function)
-{
-	void *symbol = dlsym(library, name);
-
-	memcpy(ret_function, &symbol, sizeof(symbol));
-	return symbol != NULL;
-}
+#include "hip.h"
 
 const char *rccl_open(struct rccl *rccl)
 {
@@ -19,8 +12,8 @@ const char *rccl_open(struct rccl *rccl)
 
 	if (!library)
 		return "librccl.so.1";
-#define RCCL_FIND(name, parameters)                    \
-	if (!find(library, "nccl" #name, &rccl->name)) \
+#define RCCL_FIND(name, parameters)                        \
+	if (!hip_find(library, "nccl" #name, &rccl->name)) \
 		return "nccl" #name;
 	RCCL_FUNCTIONS(RCCL_FIND)
 #undef RCCL_FIND
