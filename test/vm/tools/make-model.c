@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "weights.h"
+
 enum { LAYERS = 2, WIDTH = 128, HEADS = 2, INNER = 256, CONTEXT = 4096 };
 /* Tokens: unknown, begin, end, the 256 bytes, and the words. */
 enum { FIRST_BYTE = 3, FIRST_WORD = FIRST_BYTE + 256, TOKENS = 512 };
@@ -29,17 +31,6 @@ static struct tensor {
 	uint64_t zero_rows; /* the first rows, whose weights are 0 */
 } tensors[LAYERS * 9 + 3];
 static unsigned int num_tensors;
-static FILE *out;
-
-static void put(const void *data, size_t size)
-{
-	if (fwrite(data, size, 1, out) != 1) {
-		perror("make-model");
-		exit(1);
-	}
-}
-
-#define PUT(type, ...) put(&(type){ __VA_ARGS__ }, sizeof(type))
 
 static void put_string(const char *text)
 {
@@ -71,17 +62,6 @@ static void begin_tokens(const char *name, enum fact type)
 	put_name(name, FACT_ARRAY);
 	PUT(uint32_t, type);
 	PUT(uint64_t, TOKENS);
-}
-
-/* Evenly distributed between -1 and 1, by xorshift. */
-static float next_random(void)
-{
-	static uint64_t state = 0x9e3779b97f4a7c15;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (float)(int32_t)(state >> 32) / 2147483648.f;
 }
 
 /* A word has two syllables, and a space before it, which the tokeniser writes as U+2581. */
