@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A program on stock whisper.cpp, which writes down what it hears. At a dump a thread is in the
+ * middle of its texts. README.md has its options, signals and log lines. */
+#include <getopt.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "serve.h"
+#include "whisper.h"
+
+#define RATE    16000u
+#define SAMPLES (RATE * 5 / 4)
+#define TOKENS  400u /* of a text; a model has room for 448 */
+#define BEGUN   20u  /* tokens after which a new thread allocates no more memory */
+
+/* The tokens of a text, and how likely each token would be next. */
+struct text {
+	int32_t tokens[TOKENS];
+	float *logits;
+};
+
+struct client {
+	struct report report;
+	struct whisper whisper;
+	const char *model;
+	void *context;
+	uint32_t num_texts;
+	size_t logits_size;
+	struct text *expected, *now;
+	float samples[SAMPLES];
+	pthread_t writer;
+	bool written;           /* without an error */
+	atomic_bool done;       /* the writer has ended */
+	atomic_uint num_tokens; /* that the writer has written */
+};
+
+static bool good(struct client *client, int status, const char *what)
+{
+	return status == 0 ||
+	       report_fail(&client->report, false, "%s: the status is %d", what, status);
+}
+
+/* A tone that rises, from another pitch for each text. */
+static void make_sound(struct client *client, uint32_t number)
+{
+	double phase = 0;
+	uint32_t i;
+
+	for (i = 0; i < SAMPLES; i++) {
+		phase += 2 * M_PI * (200 + 150 * number + i / 20.0) / RATE;
+		client->samples[i] = (float)(0.5 * sin(phase));
+	}
+}
+
+static bool hear(struct client *client, uint32_t number)
+{
+	make_sound(client, number);
+	return good(client,
+		    client->whisper.pcm_to_mel(client->context, client->samples, SAMPLES, 1),
+		    "whisper_pcm_to_mel") &&
+	       good(client, client->whisper.encode(client->context, 0, 1), "whisper_encode");
+}
+
+static int32_t most_likely(const float *logits, size_t count)
+{
+	size_t i, best = 0;
+
+	for (i = 1; i < count; i++)
+		best = logits[i] > logits[best] ? i : best;
+	return (int32_t)best;
+}
+
+/* Each token follows from the sound and from all tokens before it. */
+static bool write_text(struct client *client, struct text *text)
+{
+	uint32_t i;
+
+	text->tokens[0] = 1;
+	for (i = 0; i < TOKENS; i++) {
+		const float *logits;
+
+		if (!good(client,
+			  client->whisper.decode(client->context, &text->tokens[i], 1, (int)i, 1),
+			  "whisper_decode"))
+			return false;
+		logits = client->whisper.get_logits(client->context);
+		memcpy(text->logits, logits, client->logits_size);
+		client->num_tokens++;
+		if (i + 1 < TOKENS)
+			text->tokens[i + 1] =
+				most_likely(logits, client->logits_size / sizeof(*logits));
+	}
+	return true;
+}
+
+static bool write_texts(struct client *client, struct text *texts)
+{
+	uint32_t i;
+
+	for (i = 0; i < client->num_texts; i++)
+		if (!hear(client, i) || !write_text(client, &texts[i]))
+			return false;
+	return true;
+}
+
+static bool allocate(struct client *client, struct text **ret_texts)
+{
+	struct text *texts = calloc(client->num_texts, sizeof(*texts));
+	uint32_t i;
+
+	for (i = 0; texts && i < client->num_texts; i++) {
+		texts[i].logits = malloc(client->logits_size);
+		if (!texts[i].logits)
+			return report_fail(&client->report, false, "no memory");
+	}
+	*ret_texts = texts;
+	return texts || report_fail(&client->report, false, "no memory");
+}
+
+/* A text that repeats itself would not show that something is lost. */
+static bool has_varied_tokens(struct client *client, const struct text *text)
+{
+	uint32_t i, k, count = 0;
+
+	for (i = 0; i < TOKENS; i++) {
+		for (k = 0; k < i && text->tokens[k] != text->tokens[i];)
+			k++;
+		count += k == i;
+	}
+	return count > TOKENS / 8 ||
+	       report_fail(&client->report, false, "only %u tokens are different", count);
+}
+
+/* Also writes the texts that all others must equal. */
+static bool set_up(void *arg)
+{
+	struct client *client = arg;
+	const char *missing = whisper_open(&client->whisper);
+	uint32_t i;
+
+	if (missing)
+		return report_fail(&client->report, false, "there is no %s", missing);
+	client->whisper.load_backends();
+	client->context = client->whisper.init_from_file(client->model);
+	if (!client->context)
+		return report_fail(&client->report, false, "cannot load %s", client->model);
+	client->logits_size = (size_t)client->whisper.n_vocab(client->context) * sizeof(float);
+	if (!allocate(client, &client->expected) || !allocate(client, &client->now) ||
+	    !write_texts(client, client->expected))
+		return false;
+	for (i = 0; i < client->num_texts; i++)
+		if (!has_varied_tokens(client, &client->expected[i]))
+			return false;
+	return true;
+}
+
+static void *run_writer(void *arg)
+{
+	struct client *client = arg;
+
+	client->written = write_texts(client, client->now);
+	client->done = true;
+	return NULL;
+}
+
+/* Returns when the texts have begun. HIP allocates memory for a thread at its first calls, and
+ * mappings before the dump are compared with those after the restore. */
+static bool begin(void *arg)
+{
+	struct client *client = arg;
+
+	client->done = false;
+	client->num_tokens = 0;
+	if (!good(client, pthread_create(&client->writer, NULL, run_writer, client), "a thread"))
+		return false;
+	while (client->num_tokens < BEGUN && !client->done)
+		(void)usleep(10000);
+	return true;
+}
+
+static bool verify(void *arg)
+{
+	struct client *client = arg;
+	uint32_t i;
+
+	if (client->done)
+		return report_fail(&client->report, false, "the texts had ended before");
+	if (!good(client, pthread_join(client->writer, NULL), "the end of a thread") ||
+	    !client->written)
+		return false;
+	for (i = 0; i < client->num_texts; i++)
+		if (memcmp(client->now[i].tokens, client->expected[i].tokens,
+			   sizeof(client->now[i].tokens)) != 0 ||
+		    memcmp(client->now[i].logits, client->expected[i].logits,
+			   client->logits_size) != 0)
+			return report_fail(&client->report, false, "text %u has another end", i);
+	return true;
+}
+
+static bool tear_down(void *arg)
+{
+	struct client *client = arg;
+
+	client->whisper.free(client->context);
+	return true;
+}
+
+static const char *parse(int argc, char **argv, struct client *client)
+{
+	static const struct option options[] = {
+		{ "log", required_argument, NULL, 'l' },
+		{ "model", required_argument, NULL, 'm' },
+		{ "texts", required_argument, NULL, 't' },
+		{ 0 },
+	};
+	const char *log = NULL;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option == 'l')
+			log = optarg;
+		else if (option == 'm')
+			client->model = optarg;
+		else if (option == 't')
+			client->num_texts = (uint32_t)strtoul(optarg, NULL, 10);
+		else
+			return NULL;
+	}
+	return optind == argc && client->model && client->num_texts ? log : NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static struct client client;
+	const char *log = parse(argc, argv, &client);
+
+	if (!log) {
+		(void)fprintf(stderr, "usage: whisper_client --log FILE --model FILE --texts N\n");
+		return 2;
+	}
+	report_init(&client.report, log);
+	return serve(&(struct serve){ &client.report, &client, set_up, begin, verify, tear_down });
+}
