@@ -241,6 +241,44 @@ scenario_rocm_llama_server_connected() { # long
 pieces() { grep -o '"content":"[^"]*"' answer.txt | sed 's/.*:"//; s/"$//'; }
 has_pieces() { [ "$(pieces | grep -c .)" -ge "$1" ]; } # COUNT
 
+# The client closes its connection in the middle of the dump. Another program then has the server's port, so a restore fails until
+# that ends. The server comes back, finds the connection closed, and answers the next client.
+scenario_rocm_llama_server_left() { # long
+	local words=60 reader dump server listener at_restore=--tcp-established
+
+	machine one
+	start_server
+	server=$pid
+	ask_server first
+	http "POST /completion" "$(request ',"stream":true')" > answer.txt &
+	reader=$!
+	until_true has_pieces 10 || fail "no answer: $(head -c 300 answer.txt)"
+	dump img "$pid" --tcp-established --network-lock nftables &
+	dump=$!
+	until_true grep -qs 'amdgpu_plugin: .*its queues are stopped' img/dump.log || fail "the dump does not stop the queues"
+	pkill -P "$reader" timeout || fail "the answer has ended before the dump"
+	wait "$dump"
+	! has_pieces $words || fail "the answer was complete before the dump"
+	gone "$pid"
+	nothing_left
+	take_port
+	listener=$pid pid=$server
+	restore_stops
+	has_line img/restore.log "Can't bind"
+	kill "$listener"
+	gone "$listener"
+	restore img $at_restore
+	ask_server second
+	no_violation
+	same_text first second
+}
+take_port() {
+	start client.log perl -MIO::Socket::INET -e \
+		'my $listener = IO::Socket::INET->new(LocalAddr => "127.0.0.1:8080", ReuseAddr => 1, Listen => 1) or die $!; sleep'
+	until_true unless_dead listens || fail "nothing listens"
+}
+listens() { grep -q ' 0100007F:1F90 00000000:0000 0A ' /proc/net/tcp; }
+
 start_server() {
 	/opt/vm/bin/make-model f16 model.gguf
 	rocm_before
