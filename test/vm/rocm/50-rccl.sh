@@ -43,8 +43,8 @@ scenario_rocm_rccl_move() { # long
 
 # In unlinked files of /dev/shm, which CRIU saves if they are no larger than its limit. The row lasts for longer than a dump, so
 # GPUs that are stopped late have changed the files since CRIU copied them.
-scenario_rocm_rccl_shared_memory() { # long
-	NCCL_P2P_DISABLE=1 start_rccl SHM 300
+scenario_rocm_rccl_shared_memory() {
+	NCCL_P2P_DISABLE=1 start_rccl SHM 200
 	! try_dump failed "$pid" $network || fail "CRIU has saved files that are larger than its limit"
 	has_line failed/dump.log "increase limit"
 	has_line failed/dump.log "Warn .*maps an unlinked file of [0-9]* bytes, which CRIU saves only with a --ghost-limit"
