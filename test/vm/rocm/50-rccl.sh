@@ -160,21 +160,22 @@ scenario_rocm_rccl_leave_running() { # long
 
 # --- RCCL 7.2.4 ---------------------------------------------------------------------------------
 
-# It would get its memory from the virtual memory API, which needs Linux 6.18. It has unlinked files for its threads, too. A
-# thread that waits looks again after a microsecond, and the emulated processors would do nothing else.
+# It has unlinked files for its threads, too. A thread that waits looks again after a microsecond, and the emulated processors
+# would do nothing else.
 begin_rccl7() {
 	limit=900
 	network+=" --ghost-limit 64M"
-	export NCCL_CUMEM_ENABLE=0
 	echo 50000000 > /proc/$$/timerslack_ns
 }
 
-# In the middle of a collective, to other GPUs, and back.
+# In the middle of a collective: with --leave-running, to other GPUs, and back.
 scenario_rocm_rccl7() { # long
 	local at_restore=--tcp-established
 
 	begin_rccl7
 	start_rccl P2P 200
+	dump img "$pid" $network --leave-running
+	verify
 	then_machine=two-other come_back $network
 	then_machine=two come_back $network
 	finish
