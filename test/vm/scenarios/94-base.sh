@@ -17,8 +17,8 @@ dump_on() {
 	AMDGPU_BASE=../$1 dump "disk/$2" "$pid" "${@:3}"
 }
 
-# shares DIR: the dump to DIR shares contents with its base. Sets $shared and $size, in bytes.
-shares() {
+# shares_with_base DIR: the dump to DIR shares contents with its base. Sets $shared and $size, in bytes.
+shares_with_base() {
 	read -r shared size < <(sed -n 's/.*amdgpu_plugin: GPU .*: shares \([0-9]*\) of \([0-9]*\) bytes with the base$/\1 \2/p' "$1.log")
 	[ "${shared:-0}" -gt 0 ] || fail "the dump to $1 shares nothing: $(grep 'option base' "$1.log" | tail -n 1)"
 }
@@ -53,13 +53,13 @@ base_chain() { # xfs|btrfs
 	disk_used
 	before=$used
 	dump_on first second --leave-running
-	shares second
+	shares_with_base second
 	disk_used
 	all=$(du -s -B 1 disk/second | cut -f 1)
 	[ $((used - before + shared / 2)) -lt "$all" ] || fail "of $all bytes $shared are shared, but the disk has $((used - before)) more"
 	verify
 	dump_on second third
-	shares third
+	shares_with_base third
 	[ "$shared" -lt "$size" ] || fail "the job has changed its buffers, and all $size bytes are shared"
 	rm -r disk/first disk/second
 	tool 0 "as they were saved" verify disk/third
@@ -110,7 +110,7 @@ base_disk_full() { # xfs|btrfs
 	verify
 	rm -r disk/full disk/filler
 	dump_on first second
-	shares second
+	shares_with_base second
 	tool 0 "as they were saved" verify disk/first
 	rm -r disk/first
 	back_from second
@@ -153,7 +153,7 @@ killed_on_base() { # xfs|btrfs
 	ask_gpu "speed 0"
 	verify
 	dump_on first second
-	shares second
+	shares_with_base second
 	tool 0 "as they were saved" verify disk/first
 	rm -r disk/first
 	back_from second
@@ -191,7 +191,7 @@ base_deleted() { # xfs|btrfs
 	gone "$dumper"
 	pid=$job
 	[ "$(cat status)" = 0 ] || fail "the dump failed: $(errors second.log)"
-	shares second
+	shares_with_base second
 	ask_gpu "speed 0"
 	dump_on first third --leave-running
 	has_line third.log 'option base: cannot open the directory "../first".*: No such file or directory; all contents are written'
