@@ -38,6 +38,7 @@ scenario_hardware() { # long
 
 # With several GPUs a scenario for one has the others hidden.
 scenario_hardware_eight() { # long
+	another_gpu=1
 	machine eight
 	hardware 0 one-gpu process-tree move-within ranks
 	has_line hardware.txt '^ok  one-gpu '
