@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-#include "hip.h"
+#include "library.h"
 
 const char *fft_open(struct fft *fft)
 {
@@ -12,8 +12,8 @@ const char *fft_open(struct fft *fft)
 
 	if (!library)
 		return "librocfft.so.0";
-#define FFT_FIND(name, parameters)                           \
-	if (!hip_find(library, "rocfft_" #name, &fft->name)) \
+#define FFT_FIND(name, parameters)                               \
+	if (!library_find(library, "rocfft_" #name, &fft->name)) \
 		return "rocfft_" #name;
 	FFT_FUNCTIONS(FFT_FIND)
 #undef FFT_FIND

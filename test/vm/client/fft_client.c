@@ -11,6 +11,7 @@
 
 #include "fft.h"
 #include "hip.h"
+#include "library.h"
 #include "serve.h"
 
 #define POINTS  1024u
@@ -33,33 +34,31 @@ struct client {
 		*now; /* at the start of a row, at its end, and as read back */
 };
 
-static bool good(struct client *client, int status, const char *what)
-{
-	if (status)
-		(void)report_fail(&client->report, 0, "%s: the status is %d", what, status);
-	return !status;
-}
-
 static bool make_plan(struct client *client)
 {
 	struct fft *fft = &client->fft;
 	size_t points = POINTS, work = 0;
 	void *description;
 
-	if (!good(client, fft->setup(), "rocfft_setup") ||
-	    !good(client, fft->plan_description_create(&description), "a description of a plan") ||
-	    !good(client, fft->plan_description_set_scale_factor(description, SCALE),
-		  "a factor of a plan") ||
-	    !good(client,
-		  fft->plan_create(&client->plan, FFT_IN_PLACE, FFT_FORWARD, FFT_SINGLE, 1, &points,
-				   VECTORS, description),
-		  "rocfft_plan_create") ||
-	    !good(client, fft->plan_description_destroy(description), "a description of a plan") ||
-	    !good(client, fft->plan_get_work_buffer_size(client->plan, &work),
-		  "the size of a work buffer") ||
-	    !good(client, fft->execution_info_create(&client->info), "information of execution") ||
-	    !good(client, fft->execution_info_set_stream(client->info, client->stream),
-		  "the stream of execution"))
+	if (!library_good(&client->report, fft->setup(), "rocfft_setup") ||
+	    !library_good(&client->report, fft->plan_description_create(&description),
+			  "a description of a plan") ||
+	    !library_good(&client->report,
+			  fft->plan_description_set_scale_factor(description, SCALE),
+			  "a factor of a plan") ||
+	    !library_good(&client->report,
+			  fft->plan_create(&client->plan, FFT_IN_PLACE, FFT_FORWARD, FFT_SINGLE, 1,
+					   &points, VECTORS, description),
+			  "rocfft_plan_create") ||
+	    !library_good(&client->report, fft->plan_description_destroy(description),
+			  "a description of a plan") ||
+	    !library_good(&client->report, fft->plan_get_work_buffer_size(client->plan, &work),
+			  "the size of a work buffer") ||
+	    !library_good(&client->report, fft->execution_info_create(&client->info),
+			  "information of execution") ||
+	    !library_good(&client->report,
+			  fft->execution_info_set_stream(client->info, client->stream),
+			  "the stream of execution"))
 		return false;
 	return !work || report_fail(&client->report, false, "the plan wants %zu bytes", work);
 }
@@ -68,23 +67,26 @@ static bool queue_transforms(struct client *client, uint32_t transforms)
 {
 	uint32_t i;
 
-	if (!good(client, client->hip.Memcpy(client->points, client->first, BYTES, HIP_TO_DEVICE),
-		  "a copy to VRAM"))
+	if (!library_good(&client->report,
+			  client->hip.Memcpy(client->points, client->first, BYTES, HIP_TO_DEVICE),
+			  "a copy to VRAM"))
 		return false;
 	for (i = 0; i < transforms; i++)
-		if (!good(client,
-			  client->fft.execute(client->plan, &client->points, NULL, client->info),
-			  "rocfft_execute"))
+		if (!library_good(
+			    &client->report,
+			    client->fft.execute(client->plan, &client->points, NULL, client->info),
+			    "rocfft_execute"))
 			return false;
 	return true;
 }
 
 static bool read_points(struct client *client, struct point *to)
 {
-	return good(client, client->hip.StreamSynchronize(client->stream),
-		    "hipStreamSynchronize") &&
-	       good(client, client->hip.Memcpy(to, client->points, BYTES, HIP_TO_HOST),
-		    "a copy from VRAM");
+	return library_good(&client->report, client->hip.StreamSynchronize(client->stream),
+			    "hipStreamSynchronize") &&
+	       library_good(&client->report,
+			    client->hip.Memcpy(to, client->points, BYTES, HIP_TO_HOST),
+			    "a copy from VRAM");
 }
 
 /* The transform of the last vector by its definition. */
@@ -129,10 +131,13 @@ static bool allocate(struct client *client)
 		client->first[i].re = (float)(i * 2654435761u >> 24) / 16;
 		client->first[i].im = (float)(i * 40503u % 251) / 16;
 	}
-	return good(client, client->hip.SetDevice(0), "hipSetDevice") &&
-	       good(client, client->hip.StreamCreate(&client->stream), "hipStreamCreate") &&
-	       good(client, client->hip.EventCreate(&client->done), "hipEventCreate") &&
-	       good(client, client->hip.Malloc(&client->points, BYTES), "hipMalloc");
+	return library_good(&client->report, client->hip.SetDevice(0), "hipSetDevice") &&
+	       library_good(&client->report, client->hip.StreamCreate(&client->stream),
+			    "hipStreamCreate") &&
+	       library_good(&client->report, client->hip.EventCreate(&client->done),
+			    "hipEventCreate") &&
+	       library_good(&client->report, client->hip.Malloc(&client->points, BYTES),
+			    "hipMalloc");
 }
 
 /* Also runs a row without interruption, whose end is that of all rows. */
@@ -156,8 +161,8 @@ static bool begin(void *arg)
 	struct client *client = arg;
 
 	return queue_transforms(client, client->transforms) &&
-	       good(client, client->hip.EventRecord(client->done, client->stream),
-		    "hipEventRecord");
+	       library_good(&client->report, client->hip.EventRecord(client->done, client->stream),
+			    "hipEventRecord");
 }
 
 static bool verify(void *arg)
@@ -178,13 +183,15 @@ static bool tear_down(void *arg)
 	struct fft *fft = &client->fft;
 	struct hip *hip = &client->hip;
 
-	return good(client, fft->execution_info_destroy(client->info),
-		    "information of execution") &&
-	       good(client, fft->plan_destroy(client->plan), "rocfft_plan_destroy") &&
-	       good(client, fft->cleanup(), "rocfft_cleanup") &&
-	       good(client, hip->Free(client->points), "hipFree") &&
-	       good(client, hip->EventDestroy(client->done), "hipEventDestroy") &&
-	       good(client, hip->StreamDestroy(client->stream), "hipStreamDestroy");
+	return library_good(&client->report, fft->execution_info_destroy(client->info),
+			    "information of execution") &&
+	       library_good(&client->report, fft->plan_destroy(client->plan),
+			    "rocfft_plan_destroy") &&
+	       library_good(&client->report, fft->cleanup(), "rocfft_cleanup") &&
+	       library_good(&client->report, hip->Free(client->points), "hipFree") &&
+	       library_good(&client->report, hip->EventDestroy(client->done), "hipEventDestroy") &&
+	       library_good(&client->report, hip->StreamDestroy(client->stream),
+			    "hipStreamDestroy");
 }
 
 static const char *parse(int argc, char **argv, struct client *client)

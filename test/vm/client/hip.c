@@ -3,15 +3,8 @@
 #include "hip.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
-bool hip_find(void *library, const char *name, void *ret_function)
-{
-	void *symbol = dlsym(library, name);
-
-	memcpy(ret_function, &symbol, sizeof(symbol));
-	return symbol != NULL;
-}
+#include "library.h"
 
 const char *hip_open(struct hip *hip)
 {
@@ -23,8 +16,8 @@ const char *hip_open(struct hip *hip)
 		library = dlopen(names[i], RTLD_NOW);
 	if (!library)
 		return "libamdhip64.so";
-#define HIP_FIND(name, parameters)                       \
-	if (!hip_find(library, "hip" #name, &hip->name)) \
+#define HIP_FIND(name, parameters)                           \
+	if (!library_find(library, "hip" #name, &hip->name)) \
 		return "hip" #name;
 	HIP_FUNCTIONS(HIP_FIND)
 #undef HIP_FIND

@@ -51,7 +51,4 @@ struct hip {
 /* Opens the library. NULL: well, else what is missing. */
 const char *hip_open(struct hip *hip);
 
-/* Sets a pointer to a function of a library. */
-bool hip_find(void *library, const char *name, void *ret_function);
-
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "hip.h"
+#include "library.h"
 #include "march.h"
 #include "serve.h"
 
@@ -44,13 +45,6 @@ struct client {
 	uint32_t *loop_host;
 };
 
-static bool good(struct client *client, int status, const char *what)
-{
-	if (status)
-		(void)report_fail(&client->report, 0, "%s: HIP's status is %d", what, status);
-	return !status;
-}
-
 static uint32_t pattern(unsigned int generation, unsigned int buffer, uint32_t word)
 {
 	return (word + (generation * BUFFERS + buffer + 1) * 40503u) * 2654435761u;
@@ -71,17 +65,18 @@ static void *copy_again_and_again(void *arg)
 	struct client *client = arg;
 	struct hip *hip = &client->hip;
 
-	if (!good(client, hip->SetDevice(0), "hipSetDevice"))
+	if (!library_good(&client->report, hip->SetDevice(0), "hipSetDevice"))
 		return NULL;
 	while (!__atomic_load_n(&client->stop, __ATOMIC_ACQUIRE)) {
 		memset(client->loop_host, 0, WORDS * 4);
-		if (!good(client,
-			  hip->MemcpyAsync(client->loop_host, client->vram[0], WORDS * 4,
-					   HIP_TO_HOST, client->copies),
-			  "a copy in the loop") ||
-		    !good(client, hip->EventRecord(client->copied, client->copies),
-			  "hipEventRecord") ||
-		    !good(client, hip->EventSynchronize(client->copied), "hipEventSynchronize") ||
+		if (!library_good(&client->report,
+				  hip->MemcpyAsync(client->loop_host, client->vram[0], WORDS * 4,
+						   HIP_TO_HOST, client->copies),
+				  "a copy in the loop") ||
+		    !library_good(&client->report, hip->EventRecord(client->copied, client->copies),
+				  "hipEventRecord") ||
+		    !library_good(&client->report, hip->EventSynchronize(client->copied),
+				  "hipEventSynchronize") ||
 		    !compare(client, client->loop_host, 0, 0, "a copy in the loop"))
 			return NULL;
 		(void)usleep(REST_US);
@@ -93,8 +88,8 @@ static bool put(struct client *client, unsigned int buffer)
 {
 	for (uint32_t i = 0; i < WORDS; i++)
 		client->host[i] = pattern(client->generation, buffer, i);
-	return good(
-		client,
+	return library_good(
+		&client->report,
 		client->hip.Memcpy(client->vram[buffer], client->host, WORDS * 4, HIP_TO_DEVICE),
 		"a copy to VRAM");
 }
@@ -103,20 +98,24 @@ static bool make_streams(struct client *client)
 {
 	struct hip *hip = &client->hip;
 
-	return good(client, hip->StreamCreate(&client->kernels), "hipStreamCreate") &&
-	       good(client, hip->StreamCreate(&client->waiting), "hipStreamCreate") &&
-	       good(client, hip->StreamCreate(&client->copies), "hipStreamCreate") &&
-	       good(client, hip->EventCreate(&client->marched), "hipEventCreate") &&
-	       good(client, hip->EventCreate(&client->waited), "hipEventCreate") &&
-	       good(client, hip->EventCreate(&client->copied), "hipEventCreate");
+	return library_good(&client->report, hip->StreamCreate(&client->kernels),
+			    "hipStreamCreate") &&
+	       library_good(&client->report, hip->StreamCreate(&client->waiting),
+			    "hipStreamCreate") &&
+	       library_good(&client->report, hip->StreamCreate(&client->copies),
+			    "hipStreamCreate") &&
+	       library_good(&client->report, hip->EventCreate(&client->marched),
+			    "hipEventCreate") &&
+	       library_good(&client->report, hip->EventCreate(&client->waited), "hipEventCreate") &&
+	       library_good(&client->report, hip->EventCreate(&client->copied), "hipEventCreate");
 }
 
 static bool host_memory(struct client *client, void *ret_memory, size_t size)
 {
 	void *memory;
 
-	if (!good(client, client->hip.HostMalloc(&memory, size, HIP_HOST_COHERENT),
-		  "hipHostMalloc"))
+	if (!library_good(&client->report, client->hip.HostMalloc(&memory, size, HIP_HOST_COHERENT),
+			  "hipHostMalloc"))
 		return false;
 	memcpy(ret_memory, &memory, sizeof(memory));
 	return true;
@@ -126,7 +125,7 @@ static bool vram(struct client *client, uint32_t **ret_memory)
 {
 	void *memory;
 
-	if (!good(client, client->hip.Malloc(&memory, WORDS * 4), "hipMalloc"))
+	if (!library_good(&client->report, client->hip.Malloc(&memory, WORDS * 4), "hipMalloc"))
 		return false;
 	*ret_memory = memory;
 	return true;
@@ -151,13 +150,14 @@ static bool set_up(void *arg)
 
 	if (missing)
 		return report_fail(&client->report, false, "there is no %s", missing);
-	return good(client, hip->Init(0), "hipInit") &&
-	       good(client, hip->SetDevice(0), "hipSetDevice") && make_streams(client) &&
-	       allocate(client) &&
-	       good(client, hip->ModuleLoad(&client->module, client->code_object),
-		    "hipModuleLoad") &&
-	       good(client, hip->ModuleGetFunction(&client->march, client->module, "march"),
-		    "hipModuleGetFunction") &&
+	return library_good(&client->report, hip->Init(0), "hipInit") &&
+	       library_good(&client->report, hip->SetDevice(0), "hipSetDevice") &&
+	       make_streams(client) && allocate(client) &&
+	       library_good(&client->report, hip->ModuleLoad(&client->module, client->code_object),
+			    "hipModuleLoad") &&
+	       library_good(&client->report,
+			    hip->ModuleGetFunction(&client->march, client->module, "march"),
+			    "hipModuleGetFunction") &&
 	       put(client, 0) &&
 	       pthread_create(&client->loop, NULL, copy_again_and_again, client) == 0;
 }
@@ -186,11 +186,12 @@ static bool start_kernel(struct client *client)
 	for (uint32_t i = 0; i < MARCH_ITEMS; i++)
 		client->page->cells[i] = march_first(i);
 	client->page->control = (struct march_control){ .wanted = march_wanted() };
-	return good(client,
-		    hip->ModuleLaunchKernel(client->march, 1, 1, 1, MARCH_ITEMS, 1, 1, 0,
-					    client->kernels, arguments, NULL),
-		    "hipModuleLaunchKernel") &&
-	       good(client, hip->EventRecord(client->marched, client->kernels), "hipEventRecord") &&
+	return library_good(&client->report,
+			    hip->ModuleLaunchKernel(client->march, 1, 1, 1, MARCH_ITEMS, 1, 1, 0,
+						    client->kernels, arguments, NULL),
+			    "hipModuleLaunchKernel") &&
+	       library_good(&client->report, hip->EventRecord(client->marched, client->kernels),
+			    "hipEventRecord") &&
 	       goes_on(client, IN_LOOP);
 }
 
@@ -202,13 +203,15 @@ static bool start_waiting(struct client *client)
 
 	for (uint32_t i = 0; i < WORDS; i++)
 		client->late[i] = pattern(client->generation, 1, i);
-	return good(client, hip->StreamWaitEvent(client->waiting, client->marched, 0),
-		    "hipStreamWaitEvent") &&
-	       good(client,
-		    hip->MemcpyAsync(client->vram[1], client->late, WORDS * 4, HIP_TO_DEVICE,
-				     client->waiting),
-		    "a copy that waits") &&
-	       good(client, hip->EventRecord(client->waited, client->waiting), "hipEventRecord");
+	return library_good(&client->report,
+			    hip->StreamWaitEvent(client->waiting, client->marched, 0),
+			    "hipStreamWaitEvent") &&
+	       library_good(&client->report,
+			    hip->MemcpyAsync(client->vram[1], client->late, WORDS * 4,
+					     HIP_TO_DEVICE, client->waiting),
+			    "a copy that waits") &&
+	       library_good(&client->report, hip->EventRecord(client->waited, client->waiting),
+			    "hipEventRecord");
 }
 
 static bool begin(void *arg)
@@ -219,9 +222,11 @@ static bool begin(void *arg)
 	for (unsigned int i = 2; i < BUFFERS; i++)
 		if (!put(client, i))
 			return false;
-	return good(client, client->hip.Memset(client->filled, FILLED & 0xff, WORDS * 4),
-		    "hipMemset") &&
-	       good(client, client->hip.StreamSynchronize(NULL), "hipStreamSynchronize") &&
+	return library_good(&client->report,
+			    client->hip.Memset(client->filled, FILLED & 0xff, WORDS * 4),
+			    "hipMemset") &&
+	       library_good(&client->report, client->hip.StreamSynchronize(NULL),
+			    "hipStreamSynchronize") &&
 	       start_kernel(client) && start_waiting(client);
 }
 
@@ -244,7 +249,8 @@ static bool end_kernel(struct client *client)
 
 	if (control->wanted == MARCH_ENDLESS && !end_loop(client))
 		return false;
-	if (!good(client, client->hip.EventSynchronize(client->waited), "hipEventSynchronize"))
+	if (!library_good(&client->report, client->hip.EventSynchronize(client->waited),
+			  "hipEventSynchronize"))
 		return false;
 	if (control->starts != 1)
 		return report_fail(&client->report, false, "the kernel has begun %u times",
@@ -259,13 +265,15 @@ static bool end_kernel(struct client *client)
 static bool verify_buffers(struct client *client)
 {
 	for (unsigned int i = 0; i < BUFFERS; i++)
-		if (!good(client,
-			  client->hip.Memcpy(client->host, client->vram[i], WORDS * 4, HIP_TO_HOST),
-			  "a copy from VRAM") ||
+		if (!library_good(&client->report,
+				  client->hip.Memcpy(client->host, client->vram[i], WORDS * 4,
+						     HIP_TO_HOST),
+				  "a copy from VRAM") ||
 		    !compare(client, client->host, i ? client->generation : 0, i, "VRAM"))
 			return false;
-	if (!good(client, client->hip.Memcpy(client->host, client->filled, WORDS * 4, HIP_TO_HOST),
-		  "a copy from VRAM"))
+	if (!library_good(&client->report,
+			  client->hip.Memcpy(client->host, client->filled, WORDS * 4, HIP_TO_HOST),
+			  "a copy from VRAM"))
 		return false;
 	for (uint32_t i = 0; i < WORDS; i++)
 		if (client->host[i] != FILLED)
@@ -290,16 +298,22 @@ static bool tear_down(void *arg)
 	if (pthread_join(client->loop, NULL))
 		return false;
 	for (unsigned int i = 0; i < BUFFERS; i++)
-		if (!good(client, hip->Free(client->vram[i]), "hipFree"))
+		if (!library_good(&client->report, hip->Free(client->vram[i]), "hipFree"))
 			return false;
-	return good(client, hip->EventDestroy(client->marched), "hipEventDestroy") &&
-	       good(client, hip->EventDestroy(client->waited), "hipEventDestroy") &&
-	       good(client, hip->EventDestroy(client->copied), "hipEventDestroy") &&
-	       good(client, hip->StreamDestroy(client->kernels), "hipStreamDestroy") &&
-	       good(client, hip->StreamDestroy(client->waiting), "hipStreamDestroy") &&
-	       good(client, hip->StreamDestroy(client->copies), "hipStreamDestroy") &&
-	       good(client, hip->HostFree(client->host), "hipHostFree") &&
-	       good(client, hip->ModuleUnload(client->module), "hipModuleUnload");
+	return library_good(&client->report, hip->EventDestroy(client->marched),
+			    "hipEventDestroy") &&
+	       library_good(&client->report, hip->EventDestroy(client->waited),
+			    "hipEventDestroy") &&
+	       library_good(&client->report, hip->EventDestroy(client->copied),
+			    "hipEventDestroy") &&
+	       library_good(&client->report, hip->StreamDestroy(client->kernels),
+			    "hipStreamDestroy") &&
+	       library_good(&client->report, hip->StreamDestroy(client->waiting),
+			    "hipStreamDestroy") &&
+	       library_good(&client->report, hip->StreamDestroy(client->copies),
+			    "hipStreamDestroy") &&
+	       library_good(&client->report, hip->HostFree(client->host), "hipHostFree") &&
+	       library_good(&client->report, hip->ModuleUnload(client->module), "hipModuleUnload");
 }
 
 static const char *parse(int argc, char **argv, struct client *client)

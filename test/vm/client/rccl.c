@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-#include "hip.h"
+#include "library.h"
 
 const char *rccl_open(struct rccl *rccl)
 {
@@ -12,8 +12,8 @@ const char *rccl_open(struct rccl *rccl)
 
 	if (!library)
 		return "librccl.so.1";
-#define RCCL_FIND(name, parameters)                        \
-	if (!hip_find(library, "nccl" #name, &rccl->name)) \
+#define RCCL_FIND(name, parameters)                            \
+	if (!library_find(library, "nccl" #name, &rccl->name)) \
 		return "nccl" #name;
 	RCCL_FUNCTIONS(RCCL_FIND)
 #undef RCCL_FIND

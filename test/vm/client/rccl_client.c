@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "hip.h"
+#include "library.h"
 #include "rccl.h"
 #include "serve.h"
 
@@ -36,13 +37,6 @@ struct client {
 	bool may_have_ended;  /* the row, before it is verified */
 	uint32_t generation;
 };
-
-static bool good(struct client *client, int status, const char *what)
-{
-	if (status)
-		(void)report_fail(&client->report, 0, "%s: the status is %d", what, status);
-	return !status;
-}
 
 /* The words that the last collective of a row reaches. */
 static size_t reach(const struct client *client)
@@ -71,11 +65,11 @@ static bool set_up_rank(struct client *client, int device)
 	struct hip *hip = &client->hip;
 	void *from, *to;
 
-	if (!good(client, hip->SetDevice(device), "hipSetDevice") ||
-	    !good(client, hip->StreamCreate(&rank->stream), "hipStreamCreate") ||
-	    !good(client, hip->EventCreate(&rank->done), "hipEventCreate") ||
-	    !good(client, hip->Malloc(&from, WORDS * 4), "hipMalloc") ||
-	    !good(client, hip->Malloc(&to, reach(client) * 4), "hipMalloc"))
+	if (!library_good(&client->report, hip->SetDevice(device), "hipSetDevice") ||
+	    !library_good(&client->report, hip->StreamCreate(&rank->stream), "hipStreamCreate") ||
+	    !library_good(&client->report, hip->EventCreate(&rank->done), "hipEventCreate") ||
+	    !library_good(&client->report, hip->Malloc(&from, WORDS * 4), "hipMalloc") ||
+	    !library_good(&client->report, hip->Malloc(&to, reach(client) * 4), "hipMalloc"))
 		return false;
 	rank->from = from;
 	rank->to = to;
@@ -89,7 +83,8 @@ static bool leave_id(struct client *client, struct rccl_id *id)
 
 	(void)snprintf(part, sizeof(part), "%s.part", client->id_path);
 	file = fopen(part, "w");
-	if (!good(client, client->rccl.GetUniqueId(id), "ncclGetUniqueId") || !file)
+	if (!library_good(&client->report, client->rccl.GetUniqueId(id), "ncclGetUniqueId") ||
+	    !file)
 		return false;
 	return fwrite(id, sizeof(*id), 1, file) == 1 && fclose(file) == 0 &&
 	       rename(part, client->id_path) == 0;
@@ -117,14 +112,16 @@ static bool connect_ranks(struct client *client, void **ret_comms)
 	for (i = 0; i < client->gpus; i++)
 		devices[i] = i;
 	if (!client->id_path)
-		return good(client, rccl->CommInitAll(ret_comms, client->gpus, devices),
-			    "ncclCommInitAll");
-	if (!good(client, client->hip.SetDevice(rank), "hipSetDevice"))
+		return library_good(&client->report,
+				    rccl->CommInitAll(ret_comms, client->gpus, devices),
+				    "ncclCommInitAll");
+	if (!library_good(&client->report, client->hip.SetDevice(rank), "hipSetDevice"))
 		return false;
 	if (!(rank ? find_id(client, &id) : leave_id(client, &id)))
 		return report_fail(&client->report, false, "no name of the communicator");
-	return good(client, rccl->CommInitRank(&ret_comms[rank], client->gpus, id, rank),
-		    "ncclCommInitRank");
+	return library_good(&client->report,
+			    rccl->CommInitRank(&ret_comms[rank], client->gpus, id, rank),
+			    "ncclCommInitRank");
 }
 
 static bool set_up(void *arg)
@@ -162,11 +159,14 @@ static bool put_vectors(struct client *client, uint32_t words, size_t sums)
 
 		for (word = 0; word < words; word++)
 			client->host[word] = pattern(client->generation, i, word);
-		if (!good(client, hip->SetDevice(i), "hipSetDevice") ||
-		    !good(client, hip->Memcpy(rank->from, client->host, words * 4, HIP_TO_DEVICE),
-			  "a copy to VRAM") ||
-		    !good(client, hip->Memset(rank->to, 0, sums * 4), "hipMemset") ||
-		    !good(client, hip->StreamSynchronize(NULL), "hipStreamSynchronize"))
+		if (!library_good(&client->report, hip->SetDevice(i), "hipSetDevice") ||
+		    !library_good(&client->report,
+				  hip->Memcpy(rank->from, client->host, words * 4, HIP_TO_DEVICE),
+				  "a copy to VRAM") ||
+		    !library_good(&client->report, hip->Memset(rank->to, 0, sums * 4),
+				  "hipMemset") ||
+		    !library_good(&client->report, hip->StreamSynchronize(NULL),
+				  "hipStreamSynchronize"))
 			return false;
 	}
 	return true;
@@ -179,18 +179,18 @@ static bool add_up(struct client *client, size_t words, size_t skip)
 	struct rccl *rccl = &client->rccl;
 	int i;
 
-	if (!good(client, rccl->GroupStart(), "ncclGroupStart"))
+	if (!library_good(&client->report, rccl->GroupStart(), "ncclGroupStart"))
 		return false;
 	for (i = client->first; i < client->end; i++) {
 		struct rank *rank = &client->ranks[i];
 
-		if (!good(client,
-			  rccl->AllReduce(rank->from, rank->to + skip, words, RCCL_UINT32, RCCL_SUM,
-					  rank->comm, rank->stream),
-			  "ncclAllReduce"))
+		if (!library_good(&client->report,
+				  rccl->AllReduce(rank->from, rank->to + skip, words, RCCL_UINT32,
+						  RCCL_SUM, rank->comm, rank->stream),
+				  "ncclAllReduce"))
 			return false;
 	}
-	return good(client, rccl->GroupEnd(), "ncclGroupEnd");
+	return library_good(&client->report, rccl->GroupEnd(), "ncclGroupEnd");
 }
 
 static bool begin(void *arg)
@@ -206,9 +206,10 @@ static bool begin(void *arg)
 		if (!add_up(client, WORDS, collective * (size_t)STEP))
 			return false;
 	for (i = client->first; i < client->end; i++)
-		if (!good(client, hip->SetDevice(i), "hipSetDevice") ||
-		    !good(client, hip->EventRecord(client->ranks[i].done, client->ranks[i].stream),
-			  "hipEventRecord"))
+		if (!library_good(&client->report, hip->SetDevice(i), "hipSetDevice") ||
+		    !library_good(&client->report,
+				  hip->EventRecord(client->ranks[i].done, client->ranks[i].stream),
+				  "hipEventRecord"))
 			return false;
 	return true;
 }
@@ -219,11 +220,11 @@ static bool compare(struct client *client, int device, size_t words, uint32_t co
 {
 	size_t i;
 
-	if (!good(client, client->hip.SetDevice(device), "hipSetDevice") ||
-	    !good(client,
-		  client->hip.Memcpy(client->host, client->ranks[device].to, words * 4,
-				     HIP_TO_HOST),
-		  "a copy from VRAM"))
+	if (!library_good(&client->report, client->hip.SetDevice(device), "hipSetDevice") ||
+	    !library_good(&client->report,
+			  client->hip.Memcpy(client->host, client->ranks[device].to, words * 4,
+					     HIP_TO_HOST),
+			  "a copy from VRAM"))
 		return false;
 	for (i = 0; i < words; i++) {
 		size_t collective = i / STEP < collectives ? i / STEP : collectives - 1u;
@@ -242,9 +243,10 @@ static bool wait_for_all(struct client *client)
 	int i;
 
 	for (i = client->first; i < client->end; i++)
-		if (!good(client, client->hip.SetDevice(i), "hipSetDevice") ||
-		    !good(client, client->hip.StreamSynchronize(client->ranks[i].stream),
-			  "hipStreamSynchronize"))
+		if (!library_good(&client->report, client->hip.SetDevice(i), "hipSetDevice") ||
+		    !library_good(&client->report,
+				  client->hip.StreamSynchronize(client->ranks[i].stream),
+				  "hipStreamSynchronize"))
 			return false;
 	return true;
 }
@@ -299,11 +301,14 @@ static bool tear_down(void *arg)
 	for (i = client->first; i < client->end; i++) {
 		struct rank *rank = &client->ranks[i];
 
-		if (!good(client, client->rccl.CommDestroy(rank->comm), "ncclCommDestroy") ||
-		    !good(client, hip->Free(rank->from), "hipFree") ||
-		    !good(client, hip->Free(rank->to), "hipFree") ||
-		    !good(client, hip->EventDestroy(rank->done), "hipEventDestroy") ||
-		    !good(client, hip->StreamDestroy(rank->stream), "hipStreamDestroy"))
+		if (!library_good(&client->report, client->rccl.CommDestroy(rank->comm),
+				  "ncclCommDestroy") ||
+		    !library_good(&client->report, hip->Free(rank->from), "hipFree") ||
+		    !library_good(&client->report, hip->Free(rank->to), "hipFree") ||
+		    !library_good(&client->report, hip->EventDestroy(rank->done),
+				  "hipEventDestroy") ||
+		    !library_good(&client->report, hip->StreamDestroy(rank->stream),
+				  "hipStreamDestroy"))
 			return false;
 	}
 	return true;

@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-#include "hip.h"
+#include "library.h"
 
 const char *whisper_open(struct whisper *whisper)
 {
@@ -13,10 +13,10 @@ const char *whisper_open(struct whisper *whisper)
 
 	if (!library)
 		return "libwhisper.so.1";
-	if (!ggml || !hip_find(ggml, "ggml_backend_load_all", &whisper->load_backends))
+	if (!ggml || !library_find(ggml, "ggml_backend_load_all", &whisper->load_backends))
 		return "ggml_backend_load_all";
-#define WHISPER_FIND(type, name, parameters)                      \
-	if (!hip_find(library, "whisper_" #name, &whisper->name)) \
+#define WHISPER_FIND(type, name, parameters)                          \
+	if (!library_find(library, "whisper_" #name, &whisper->name)) \
 		return "whisper_" #name;
 	WHISPER_FUNCTIONS(WHISPER_FIND)
 #undef WHISPER_FIND

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "library.h"
 #include "serve.h"
 #include "whisper.h"
 
@@ -40,12 +41,6 @@ struct client {
 	atomic_uint num_tokens; /* that the writer has written */
 };
 
-static bool good(struct client *client, int status, const char *what)
-{
-	return status == 0 ||
-	       report_fail(&client->report, false, "%s: the status is %d", what, status);
-}
-
 /* A tone that rises, from another pitch for each text. */
 static void make_sound(struct client *client, uint32_t number)
 {
@@ -61,10 +56,12 @@ static void make_sound(struct client *client, uint32_t number)
 static bool hear(struct client *client, uint32_t number)
 {
 	make_sound(client, number);
-	return good(client,
-		    client->whisper.pcm_to_mel(client->context, client->samples, SAMPLES, 1),
-		    "whisper_pcm_to_mel") &&
-	       good(client, client->whisper.encode(client->context, 0, 1), "whisper_encode");
+	return library_good(
+		       &client->report,
+		       client->whisper.pcm_to_mel(client->context, client->samples, SAMPLES, 1),
+		       "whisper_pcm_to_mel") &&
+	       library_good(&client->report, client->whisper.encode(client->context, 0, 1),
+			    "whisper_encode");
 }
 
 static int32_t most_likely(const float *logits, size_t count)
@@ -85,9 +82,10 @@ static bool write_text(struct client *client, struct text *text)
 	for (i = 0; i < TOKENS; i++) {
 		const float *logits;
 
-		if (!good(client,
-			  client->whisper.decode(client->context, &text->tokens[i], 1, (int)i, 1),
-			  "whisper_decode"))
+		if (!library_good(
+			    &client->report,
+			    client->whisper.decode(client->context, &text->tokens[i], 1, (int)i, 1),
+			    "whisper_decode"))
 			return false;
 		logits = client->whisper.get_logits(client->context);
 		memcpy(text->logits, logits, client->logits_size);
@@ -177,7 +175,8 @@ static bool begin(void *arg)
 
 	client->done = false;
 	client->num_tokens = 0;
-	if (!good(client, pthread_create(&client->writer, NULL, run_writer, client), "a thread"))
+	if (!library_good(&client->report,
+			  pthread_create(&client->writer, NULL, run_writer, client), "a thread"))
 		return false;
 	while (client->num_tokens < BEGUN && !client->done)
 		(void)usleep(10000);
@@ -191,7 +190,8 @@ static bool verify(void *arg)
 
 	if (client->done)
 		return report_fail(&client->report, false, "the texts had ended before");
-	if (!good(client, pthread_join(client->writer, NULL), "the end of a thread") ||
+	if (!library_good(&client->report, pthread_join(client->writer, NULL),
+			  "the end of a thread") ||
 	    !client->written)
 		return false;
 	for (i = 0; i < client->num_texts; i++)
