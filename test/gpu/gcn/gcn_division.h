@@ -55,7 +55,7 @@ static inline u64 div_shifted(const struct division *kind, u64 bits, s32 shift)
 	return div_bits(kind, ldexp(div_number(kind, bits), shift));
 }
 
-/* A value that is rounded to 0 is none. */
+/* Whether @value, rounded to a number of this size, is a denormal. 0 is no denormal. */
 static inline bool is_denormal(const struct division *kind, double value)
 {
 	double rounded = div_number(kind, div_bits(kind, value));
