@@ -289,11 +289,13 @@ no_complaint() { # [EXPECTED]
 	[ ! -s complaints.txt ] || fail "the kernel complains: $(head -n 1 complaints.txt)"
 }
 
-# For a scenario that lets queues reach memory that is not there.
-forget_page_faults() {
-	no_complaint 'no-retry page fault'
+# For a scenario that provokes them: these complaints, and no others.
+forget_complaints() { # PATTERN
+	no_complaint "$1"
 	forget_kernel_log
 }
+# Of queues that reach memory that is not there.
+page_faults='no-retry page fault'
 
 # For a scenario that provokes them.
 forget_violations() {
@@ -306,10 +308,7 @@ forget_kernel_log() { dmesg -C; }
 
 # For the contract, one of whose rules lets a queue reach memory that is not there. Linux 6.1 also warns at the import
 # of an object that KFD and DRM have exported, each with a dma-buf of its own.
-forget_contract() {
-	no_complaint 'no-retry page fault\|drm_gem_prime_fd_to_handle'
-	forget_kernel_log
-}
+forget_contract() { forget_complaints "$page_faults\|drm_gem_prime_fd_to_handle"; }
 
 # Prints complaints of the kernel. Linux 6.1 calls it an error that ip_block_mask leaves out the SMU, and warns often
 # that the CPU sees more VRAM than one-small has (amdgpu_gmc_vram_full_visible() in amdgpu_gmc.h). Linux 6.1 to 7.3 warn

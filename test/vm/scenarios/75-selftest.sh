@@ -157,7 +157,7 @@ broken() {
 	has_line report.txt "^FAILED  GPU 0x[0-9a-f]*: ${4-job}, trip [01]: $3"
 	has_line report.txt "^The selftest has FAILED.\$"
 	forget_violations
-	forget_page_faults
+	forget_complaints "$page_faults"
 }
 
 # Each plugin breaks one promise of a restore.
