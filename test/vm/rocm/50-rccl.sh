@@ -89,13 +89,17 @@ all_ranks() {
 	done
 }
 
+end_ranks() {
+	all_ranks TERM "finished ok"
+	gone "$pid"
+}
+
 scenario_rocm_rccl_processes() { # long
 	local ranks
 
 	NCCL_P2P_DISABLE=1 start_rccl_ranks two 2 SHM 300
 	ranks_come_back $network --ghost-limit 64M
-	all_ranks TERM "finished ok"
-	gone "$pid"
+	end_ranks
 }
 
 # To four other GPUs.
@@ -104,8 +108,7 @@ scenario_rocm_rccl_four() { # long
 
 	NCCL_P2P_DISABLE=1 start_rccl_ranks four 4 SHM 150
 	then_machine=four-other ranks_come_back $network --ghost-limit 64M
-	all_ranks TERM "finished ok"
-	gone "$pid"
+	end_ranks
 }
 
 # A rank has died, and the other one waits for it in a collective, before and after. Where there are fewer GPUs than ranks, nothing
@@ -198,8 +201,7 @@ scenario_rocm_rccl7_processes() { # long
 	export HSA_ENABLE_IPC_MODE_LEGACY=0 NCCL_RAS_ENABLE=0
 	start_rccl_ranks two 2 P2P/IPC 200
 	then_machine=two-other ranks_come_back $network
-	all_ranks TERM "finished ok"
-	gone "$pid"
+	end_ranks
 }
 
 # A driver that loses waves: the dump waits for the end of the row. The next row runs after the restore.
