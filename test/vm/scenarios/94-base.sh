@@ -11,6 +11,15 @@ sharing_disk() {
 	rm -rf disk/*
 }
 
+# first_dump xfs|btrfs: a job runs, and has a dump without a base on such a disk.
+first_dump() {
+	machine one
+	sharing_disk "$1"
+	start_client
+	mkdir disk/none
+	dump_on none first --leave-running
+}
+
 # dump_on BASE DIR [ARG...]: a dump of the job to DIR whose base is BASE, both on the disk.
 dump_on() {
 	dump_log=../../$2.log
@@ -40,16 +49,22 @@ back_from() { # DIR
 	no_violation
 }
 
+# The first dump is still as good as before: it verifies, and is the base of the next dump, from which the job comes back.
+first_is_good() {
+	dump_on first second
+	shares_with_base second
+	tool 0 "as they were saved" verify disk/first
+	rm -r disk/first
+	back_from second
+	finish
+}
+
 # Three dumps, each with the one before as its base. The first two are deleted before the third is restored. The job has
 # changed a third of its buffers before the third dump.
 base_chain() { # xfs|btrfs
 	local shared size used before all
 
-	machine one
-	sharing_disk "$1"
-	start_client
-	mkdir disk/none
-	dump_on none first --leave-running
+	first_dump "$1"
 	disk_used
 	before=$used
 	dump_on first second --leave-running
@@ -92,11 +107,7 @@ count_blocks() { # DIR
 base_disk_full() { # xfs|btrfs
 	local room=1500000 blocks
 
-	machine one
-	sharing_disk "$1"
-	start_client
-	mkdir disk/none
-	dump_on none first --leave-running
+	first_dump "$1"
 	verify
 	fill_disk $room
 	export AMDGPU_PARALLEL_DUMP=0 # so that CRIU has not written the memory of the job by then
@@ -109,12 +120,7 @@ base_disk_full() { # xfs|btrfs
 	runs
 	verify
 	rm -r disk/full disk/filler
-	dump_on first second
-	shares_with_base second
-	tool 0 "as they were saved" verify disk/first
-	rm -r disk/first
-	back_from second
-	finish
+	first_is_good
 }
 
 scenario_base_disk_full_xfs() { # long
@@ -131,11 +137,7 @@ killed_on_base() { # xfs|btrfs
 	local n blocks shared size halfway=0
 
 	read_kills
-	machine one
-	sharing_disk "$1"
-	start_client
-	mkdir disk/none
-	dump_on none first --leave-running
+	first_dump "$1"
 	ask_gpu "speed 3000000" # so that copying takes two seconds
 	for ((n = 0; n < kills; n++)); do
 		random 1000
@@ -152,12 +154,7 @@ killed_on_base() { # xfs|btrfs
 	[ $halfway = 1 ] || fail "no dump had shared anything before it was killed"
 	ask_gpu "speed 0"
 	verify
-	dump_on first second
-	shares_with_base second
-	tool 0 "as they were saved" verify disk/first
-	rm -r disk/first
-	back_from second
-	finish
+	first_is_good
 }
 
 scenario_killed_base_xfs() { # long
@@ -173,11 +170,7 @@ scenario_killed_base_btrfs() { # long
 base_deleted() { # xfs|btrfs
 	local shared size job dumper
 
-	machine one
-	sharing_disk "$1"
-	start_client
-	mkdir disk/none
-	dump_on none first --leave-running
+	first_dump "$1"
 	ask_gpu "speed 3000000"
 	mkdir disk/second
 	job=$pid
