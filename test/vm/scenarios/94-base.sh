@@ -138,9 +138,9 @@ killed_on_base() { # xfs|btrfs
 
 	read_kills
 	first_dump "$1"
-	ask_gpu "speed 3000000" # so that copying takes two seconds
+	ask_gpu "speed 2000000" # so that two engines copy for more than a second, in which all kills come
 	for ((n = 0; n < kills; n++)); do
-		random 1000
+		random 600
 		AMDGPU_BASE=../first AMDGPU_PARALLEL_DUMP=0 kill_at 1 ': paused process' $((400 + number)) 0 dump disk/img -t "$pid" --leave-running
 		count_blocks img
 		[ "$status" = 0 ] || [ "$blocks" = 0 ] || halfway=1
