@@ -117,9 +117,9 @@ static uint64_t count_pairs(size_t num_transfers)
 	return processors ? clamp(processors / num_transfers, 1, THREADS_MAX) : THREADS_MAX;
 }
 
-static uint64_t choose_memory(uint64_t budget, uint64_t most_slots)
+static uint64_t choose_memory(uint64_t budget, uint64_t most_slots, uint64_t most_memory)
 {
-	uint64_t memory = clamp(budget / most_slots, SLOT_MEMORY_WANTED, SLOT_MEMORY_MAX);
+	uint64_t memory = clamp(budget / most_slots, SLOT_MEMORY_WANTED, most_memory);
 
 	memory = clamp(memory, 0, budget / SLOTS_WANTED);
 	if (memory >= SDMA_HUGE_PAGE)
@@ -127,14 +127,15 @@ static uint64_t choose_memory(uint64_t budget, uint64_t most_slots)
 	return clamp(memory / PAGE * PAGE, SLOT_MEMORY_MIN, SLOT_MEMORY_MAX);
 }
 
-static struct slots choose(uint64_t staging_bytes, uint64_t size, uint64_t most_slots)
+static struct slots choose(uint64_t staging_bytes, uint64_t size, uint64_t most_slots,
+			   uint64_t most_memory)
 {
 	/* sdma_open() rounds up. */
 	uint64_t unit = staging_bytes < SDMA_HUGE_PAGE ? PAGE : SDMA_HUGE_PAGE;
 	uint64_t pages = size / PAGE + (size % PAGE != 0);
 	uint64_t enough = pages * PAGE + SLOTS_WANTED * 2 * SLOT_MARGIN;
 	uint64_t budget = clamp(staging_bytes / unit * unit, 0, enough);
-	uint64_t memory = choose_memory(budget, most_slots);
+	uint64_t memory = choose_memory(budget, most_slots, most_memory);
 	unsigned int count = (unsigned int)clamp(budget / memory, 1, clamp(pages, 1, most_slots));
 
 	return (struct slots){ count, count, memory, memory - 2 * SLOT_MARGIN };
@@ -142,7 +143,7 @@ static struct slots choose(uint64_t staging_bytes, uint64_t size, uint64_t most_
 
 struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers)
 {
-	return choose(staging_bytes, size, count_threads(num_transfers));
+	return choose(staging_bytes, size, count_threads(num_transfers), SLOT_MEMORY_MAX);
 }
 
 /* A huge page is enough for a slot: twelve slots with one each are faster than eleven with two,
@@ -165,14 +166,12 @@ void slots_align(struct slots *slots, uint64_t unit)
 
 struct slots slots_choose_pairs(uint64_t staging_bytes, uint64_t size, size_t num_transfers)
 {
-	struct slots slots = choose(staging_bytes, size, 2 * count_pairs(num_transfers));
-
 	/* With the memory of several GPUs, more takes longer to register than it saves, and the
 	 * caches hold less of it. */
-	if (num_transfers > 1 && slots.memory > SDMA_HUGE_PAGE) {
-		slots.memory = SDMA_HUGE_PAGE;
-		slots.size = slots.memory - 2 * SLOT_MARGIN;
-	}
+	const uint64_t most_memory = num_transfers > 1 ? SDMA_HUGE_PAGE : SLOT_MEMORY_MAX;
+	struct slots slots =
+		choose(staging_bytes, size, 2 * count_pairs(num_transfers), most_memory);
+
 	slots.threads = slots.count > 1 ? slots.count / 2 : 1;
 	slots.count = 2 * slots.threads;
 	return slots;
