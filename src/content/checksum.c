@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Computes the checksums of contents. ranges.c adds up those of the parts of a BO, and kfd_jobs.c
+/* Computes the checksums of contents. transfer.c adds up those of the parts of a BO, and kfd_jobs.c
  * reads the checksums of an image. */
 #include "content/checksum.h"
 

@@ -29,12 +29,10 @@
 
 struct worker {
 	struct content_run *run;
-	struct content_job *job;
-	struct transfer *transfer;
+	struct transfer transfer;
 	pthread_t thread;
 	/* When the contents were complete. */
 	double end;
-	uint64_t copied_us, end_us;
 	/* Memory of the GPU has had an uncorrectable error during the load. */
 	bool lost_memory;
 };
@@ -43,7 +41,6 @@ struct content_run {
 	/* A save, or a load if false. */
 	bool save;
 	struct transfer_plan plan;
-	struct content_settings settings;
 	sem_t *gpu_limit;
 	struct worker *workers;
 	size_t num_workers;
@@ -52,7 +49,6 @@ struct content_run {
 	/* Those without, whose work is still to be done. */
 	size_t num_rest;
 	double begin;
-	uint64_t begin_us;
 	pthread_mutex_t lock;
 	pthread_cond_t worker_ended;
 	/* Under the lock: workers that have not ended, and those that need their GPU. */
@@ -73,16 +69,17 @@ static const char *slower_side(const struct transfer_progress *progress)
 	return progress->copy_s > progress->storage_s ? "the copy engine" : "storage";
 }
 
-static void report_progress(const struct worker *worker, double seconds)
+static void report_progress(struct worker *worker, double seconds)
 {
-	const struct transfer_progress now = transfer_progress(worker->transfer);
-	const uint64_t total = worker->transfer->size;
+	const struct transfer_progress now = transfer_progress(&worker->transfer);
+	const uint64_t total = worker->transfer.size;
 
 	if (now.done_bytes == total)
 		return;
 	log_info("GPU 0x%04x: %s %" PRIu64 " of %" PRIu64 " MiB, %.1f MiB/s, limited by %s",
-		 worker->job->gpu_id, worker->run->save ? "saved" : "loaded", now.done_bytes >> 20,
-		 total >> 20, (double)now.done_bytes / MIB / seconds, slower_side(&now));
+		 worker->transfer.job->gpu_id, worker->run->save ? "saved" : "loaded",
+		 now.done_bytes >> 20, total >> 20, (double)now.done_bytes / MIB / seconds,
+		 slower_side(&now));
 }
 
 /* In microseconds. */
@@ -94,25 +91,17 @@ static uint64_t real_time(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void note_times(const struct worker *worker, const struct transfer_progress *end)
-{
-	worker->job->begin_us = worker->run->begin_us;
-	worker->job->copied_us = worker->copied_us;
-	worker->job->end_us = worker->end_us;
-	worker->job->copy_us = (uint64_t)(end->copy_s * 1e6);
-	worker->job->storage_us = (uint64_t)(end->storage_s * 1e6);
-}
-
 /* CRIU may call this long after the contents were complete. */
-static void report_done(const struct worker *worker)
+static void report_done(struct worker *worker)
 {
-	const struct content_job *job = worker->job;
-	const struct slots *slots = &worker->transfer->slots;
-	const struct transfer_progress end = transfer_progress(worker->transfer);
-	uint64_t bytes = worker->transfer->size;
+	struct content_job *job = worker->transfer.job;
+	const struct slots *slots = &worker->transfer.slots;
+	const struct transfer_progress end = transfer_progress(&worker->transfer);
+	uint64_t bytes = worker->transfer.size;
 	double seconds = worker->end - worker->run->begin;
 
-	note_times(worker, &end);
+	job->copy_us = (uint64_t)(end.copy_s * 1e6);
+	job->storage_us = (uint64_t)(end.storage_s * 1e6);
 	log_info("GPU 0x%04x: %s %zu BOs, %" PRIu64
 		 " bytes in %.3f s, %.1f MiB/s, limited by %s, %u slots of %zu KiB",
 		 job->gpu_id, worker->run->save ? "saved" : "loaded", job->num_bos, bytes, seconds,
@@ -131,7 +120,7 @@ static int check_memory(const struct content_run *run)
 			return log_error(
 				-EIO,
 				"GPU 0x%04x: lost memory during the load (an uncorrectable error), so the loaded contents may be wrong",
-				run->workers[i].job->gpu_id);
+				run->workers[i].transfer.job->gpu_id);
 	}
 	return 0;
 }
@@ -156,12 +145,13 @@ static int report(struct content_run *run)
 /* src/dump/gpu_watch.c does this for a save, from the pause on. */
 static void watch_load(struct worker *worker)
 {
-	uint64_t pci_device = worker->job->pci_device, count = 0;
+	struct content_job *job = worker->transfer.job;
 	struct memory_errors before = { 0 };
+	uint64_t count = 0;
 
-	(void)memory_errors_count(pci_device, &before);
-	load_copy(worker->transfer);
-	worker->job->errors_unknown = memory_errors_count_new(pci_device, &before, &count) < 0;
+	(void)memory_errors_count(job->pci_device, &before);
+	load_copy(&worker->transfer);
+	job->errors_unknown = memory_errors_count_new(job->pci_device, &before, &count) < 0;
 	worker->lost_memory = count > 0;
 }
 
@@ -177,23 +167,24 @@ static void *run_worker(void *argument)
 {
 	struct worker *worker = argument;
 	struct content_run *run = worker->run;
+	struct content_job *job = worker->transfer.job;
 
 	while (run->gpu_limit && sem_wait(run->gpu_limit) < 0)
 		; /* EINTR is the only error. */
 	if (run->save)
-		save_copy(worker->transfer);
+		save_copy(&worker->transfer);
 	else
 		watch_load(worker);
-	worker->copied_us = real_time();
+	job->copied_us = real_time();
 	if (run->gpu_limit)
 		(void)sem_post(run->gpu_limit);
 	count_down(run, &run->copying);
 	if (run->save)
-		save_finish(worker->transfer);
+		save_finish(&worker->transfer);
 	else
-		load_finish(worker->transfer);
+		load_finish(&worker->transfer);
 	worker->end = now_seconds();
-	worker->end_us = real_time();
+	job->end_us = real_time();
 	count_down(run, &run->active);
 	return NULL;
 }
@@ -224,7 +215,7 @@ static bool start_worker(struct worker *worker)
 static void start_workers(struct content_run *run)
 {
 	run->active = run->copying = run->num_workers;
-	while (!run->settings.one_thread && run->num_started < run->num_workers &&
+	while (!run->plan.settings.one_thread && run->num_started < run->num_workers &&
 	       start_worker(&run->workers[run->num_started]))
 		run->num_started++;
 	run->num_rest = run->num_workers - run->num_started;
@@ -236,7 +227,7 @@ static void run_rest(struct content_run *run)
 {
 	size_t rest = run->num_rest;
 
-	if (rest && !run->settings.one_thread)
+	if (rest && !run->plan.settings.one_thread)
 		log_warn(
 			"contents: cannot start more threads, so %zu of %zu GPUs are copied one after the other; a higher pids.max makes this faster",
 			rest, run->num_workers);
@@ -283,21 +274,20 @@ static size_t count_transfers(const struct content_job *jobs, size_t num_jobs, s
 /* GPUs without BOs need no worker. */
 static int add_workers(struct content_run *run, struct content_job *jobs, size_t num_jobs)
 {
+	const uint64_t begin_us = real_time();
+
 	run->workers = calloc(num_jobs + 1, sizeof(*run->workers));
 	if (!run->workers)
 		return -ENOMEM;
 	for (size_t i = 0; i < num_jobs; i++) {
 		struct worker *worker = &run->workers[run->num_workers];
-		int ret;
 
 		if (!jobs[i].num_bos)
 			continue;
+		jobs[i].begin_us = begin_us;
 		worker->run = run;
-		worker->job = &jobs[i];
-		ret = transfer_new(&run->plan, &jobs[i], content_size(jobs[i].bos, jobs[i].num_bos),
-				   &worker->transfer);
-		if (ret < 0)
-			return ret;
+		transfer_init(&worker->transfer, &run->plan, &jobs[i],
+			      content_size(jobs[i].bos, jobs[i].num_bos));
 		run->num_workers++;
 	}
 	return 0;
@@ -306,7 +296,7 @@ static int add_workers(struct content_run *run, struct content_job *jobs, size_t
 static void free_run(struct content_run *run)
 {
 	for (size_t i = 0; i < run->num_workers; i++)
-		transfer_free(run->workers[i].transfer);
+		transfer_done(&run->workers[i].transfer);
 	free(run->workers);
 	(void)pthread_mutex_destroy(&run->lock);
 	(void)pthread_mutex_destroy(&run->plan.error.lock);
@@ -323,14 +313,12 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 
 	if (!run)
 		return -ENOMEM;
-	run->settings = *settings;
-	if (!run->settings.staging_bytes)
-		run->settings.staging_bytes = slots_choose_bytes();
+	run->plan.settings = *settings;
+	if (!run->plan.settings.staging_bytes)
+		run->plan.settings.staging_bytes = slots_choose_bytes();
 	run->gpu_limit = gpu_limit;
 	run->begin = now_seconds();
-	run->begin_us = real_time();
 	run->save = save;
-	run->plan.settings = &run->settings;
 	run->plan.num_transfers = count_transfers(jobs, num_jobs, gpu_limit);
 	init_locks(run);
 	ret = add_workers(run, jobs, num_jobs);
@@ -358,14 +346,14 @@ int content_start_load(struct content_job *jobs, size_t num_jobs,
 }
 
 /* Blocks of a disk are reserved at once, those of tmpfs come with the contents. */
-static uint64_t missing_room(const struct worker *worker)
+static uint64_t missing_room(struct worker *worker)
 {
-	const uint64_t total = worker->transfer->size;
-	const uint64_t left = total - transfer_progress(worker->transfer).done_bytes;
+	const uint64_t total = worker->transfer.size;
+	const uint64_t left = total - transfer_progress(&worker->transfer).done_bytes;
 	struct stat stat;
 	uint64_t blocks;
 
-	if (fstat(worker->job->image_fd, &stat) < 0)
+	if (fstat(worker->transfer.job->image_fd, &stat) < 0)
 		return left;
 	blocks = (uint64_t)stat.st_blocks * STAT_BLOCK;
 	if (blocks >= total)

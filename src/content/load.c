@@ -18,26 +18,25 @@ static int read_part(struct slot_thread *thread, uint64_t at, uint64_t size)
 	/* A file is read from a whole page on. A stream is already there. */
 	uint64_t before = transfer->job->streamed ? 0 : IMAGE_HEADER_SIZE;
 	double begin = now_seconds();
-	int ret = image_io_read(&transfer->io, ranges_memory(thread) + at - before,
+	int ret = image_io_read(&transfer->io, transfer_memory(thread) + at - before,
 				thread->range.offset + at, before + size);
 
 	thread->storage_s += now_seconds() - begin;
-	return ret < 0 ? transfer_fail(transfer, ret, "read from the image",
-				       ranges_first_bo(transfer, &thread->range))
+	return ret < 0 ? transfer_fail_range(transfer, &thread->range, ret, "read from the image")
 		       : 0;
 }
 
 static int fetch_from_stream(struct slot_thread *thread)
 {
-	int ret = ranges_await_turn(thread);
+	int ret = transfer_await_turn(thread);
 
 	if (!ret)
 		ret = read_part(thread, 0, thread->range.size);
 	if (ret < 0)
 		return ret;
-	ranges_end_turn(thread);
-	ranges_add_checksums(thread->transfer, &thread->range, ranges_memory(thread), 0,
-			     thread->range.size);
+	transfer_end_turn(thread);
+	transfer_add_checksums(thread->transfer, &thread->range, transfer_memory(thread), 0,
+			       thread->range.size);
 	return 0;
 }
 
@@ -52,8 +51,8 @@ static int fetch_from_file(struct slot_thread *thread)
 
 		if (ret < 0)
 			return ret;
-		ranges_add_checksums(thread->transfer, &thread->range, ranges_memory(thread) + at,
-				     at, at + part);
+		transfer_add_checksums(thread->transfer, &thread->range,
+				       transfer_memory(thread) + at, at, at + part);
 		at += part;
 	}
 	return 0;
@@ -76,12 +75,12 @@ static int load_range(struct slot_thread *thread)
 						  : fetch_from_file(thread);
 
 	if (!ret)
-		ret = ranges_start_copy(thread, SDMA_SLOT_TO_BO);
+		ret = transfer_start_copy(thread, SDMA_SLOT_TO_BO);
 	if (ret < 0)
 		return ret;
 	if (thread->is_paired)
 		change_slot(thread);
-	return ranges_await_copy(thread);
+	return transfer_await_copy(thread);
 }
 
 /* The copy of the other slot: the last one, or the only one that still runs after an error. */
@@ -90,21 +89,21 @@ static void end_pair(struct slot_thread *thread)
 	if (!thread->is_paired)
 		return;
 	change_slot(thread);
-	if (!ranges_await_copy(thread))
-		ranges_finish(thread, thread->range.size);
+	if (!transfer_await_copy(thread))
+		transfer_end_range(thread, thread->range.size);
 }
 
 /* Until no range is left, or a thread has failed. */
 static void load_ranges(struct slot_thread *thread)
 {
-	while (ranges_take(thread) && !load_range(thread))
-		ranges_finish(thread, thread->range.size);
+	while (transfer_take_range(thread) && !load_range(thread))
+		transfer_end_range(thread, thread->range.size);
 	end_pair(thread);
 }
 
 void load_copy(struct transfer *transfer)
 {
-	const struct content_settings *settings = transfer->plan->settings;
+	const struct content_settings *settings = &transfer->plan->settings;
 	const struct content_job *job = transfer->job;
 	const size_t num_transfers = transfer->plan->num_transfers;
 	int ret;

@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 #include "content/pool.h"
-#include "content/ranges.h"
-#include "content/sdma.h"
+#include "content/transfer.h"
 
 struct pool_gpu;
 

@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
@@ -18,7 +19,7 @@ static bool uses_pool(const struct transfer *transfer)
 
 static bool wants_part(void *argument)
 {
-	return ranges_are_left(argument);
+	return transfer_has_ranges(argument);
 }
 
 static void report_lost(struct transfer *transfer)
@@ -37,13 +38,13 @@ static bool take_range(struct slot_thread *thread)
 
 	if (transfer->pool && !thread->part) {
 		thread->part = pool_take(transfer->pool, transfer->pool_gpu, wants_part, transfer);
-		if (!thread->part && ranges_are_left(transfer))
+		if (!thread->part && transfer_has_ranges(transfer))
 			report_lost(transfer);
 		if (!thread->part)
 			return false;
 		sdma_set_memory(transfer->gpu, thread->slot, &thread->part->bo);
 	}
-	return ranges_take(thread);
+	return transfer_take_range(thread);
 }
 
 /* In the image, the contents of a range start IMAGE_HEADER_SIZE bytes after its offset. A range
@@ -58,14 +59,12 @@ static int write_contents(struct transfer *transfer, const struct range *range, 
 				 range->size + (is_last ? IMAGE_HEADER_SIZE : 0));
 
 	*storage_s += now_seconds() - begin;
-	return ret < 0 ? transfer_fail(transfer, ret, "write to the image",
-				       ranges_first_bo(transfer, range))
-		       : 0;
+	return ret < 0 ? transfer_fail_range(transfer, range, ret, "write to the image") : 0;
 }
 
 static int write_range(struct slot_thread *thread)
 {
-	return write_contents(thread->transfer, &thread->range, ranges_memory(thread),
+	return write_contents(thread->transfer, &thread->range, transfer_memory(thread),
 			      &thread->storage_s);
 }
 
@@ -73,7 +72,7 @@ static int write_range(struct slot_thread *thread)
 static void take_bytes_before(struct slot_thread *thread)
 {
 	struct transfer *transfer = thread->transfer;
-	char *memory = ranges_memory(thread);
+	char *memory = transfer_memory(thread);
 
 	memcpy(memory - IMAGE_HEADER_SIZE, transfer->before, IMAGE_HEADER_SIZE);
 	memcpy(transfer->before, memory + thread->range.size - IMAGE_HEADER_SIZE,
@@ -83,7 +82,7 @@ static void take_bytes_before(struct slot_thread *thread)
 static int write_in_turn(struct slot_thread *thread)
 {
 	struct transfer *transfer = thread->transfer;
-	int ret = ranges_await_turn(thread);
+	int ret = transfer_await_turn(thread);
 
 	if (ret < 0)
 		return ret;
@@ -91,7 +90,7 @@ static int write_in_turn(struct slot_thread *thread)
 	if (transfer->io.in_order)
 		ret = write_range(thread);
 	if (!ret)
-		ranges_end_turn(thread);
+		transfer_end_turn(thread);
 	return ret;
 }
 
@@ -100,31 +99,44 @@ static void write_part(struct pool_part *part)
 {
 	struct transfer *transfer = part->owner;
 	struct range *range = &part->range;
-	char *memory = part->memory + ranges_contents_at(transfer);
+	char *memory = part->memory + transfer_contents_at(transfer);
 	double storage_s = 0;
 
 	if (!transfer_has_stopped(transfer))
-		ranges_add_checksums(transfer, range, memory, 0, range->size);
+		transfer_add_checksums(transfer, range, memory, 0, range->size);
 	if (!transfer_has_stopped(transfer))
 		(void)write_contents(transfer, range, memory, &storage_s);
 	(void)pthread_mutex_lock(&transfer->lock);
 	transfer->progress.done_bytes += range->size;
 	transfer->progress.storage_s += storage_s;
-	ranges_free_pieces(range);
+	free(take_ptr(&range->pieces));
 	if (!--transfer->unwritten)
 		(void)pthread_cond_signal(&transfer->written);
 	(void)pthread_mutex_unlock(&transfer->lock);
+}
+
+/* With the pieces that the range has. */
+static int copy_range(const struct range *range, struct range *ret_copy)
+{
+	const size_t size = range->num_pieces * sizeof(*range->pieces);
+	struct sdma_piece *pieces = malloc(size + 1);
+
+	if (!pieces)
+		return -ENOMEM;
+	memcpy(pieces, range->pieces, size);
+	*ret_copy = *range;
+	ret_copy->pieces = pieces;
+	return 0;
 }
 
 /* Leaves the contents of the slot to the threads of the pool. */
 static int queue_range(struct slot_thread *thread)
 {
 	struct transfer *transfer = thread->transfer;
-	int ret = ranges_await_turn(thread);
+	int ret = transfer_await_turn(thread);
 
-	if (!ret && ranges_copy(&thread->range, &thread->part->range) < 0)
-		ret = transfer_fail(transfer, -ENOMEM, "allocate",
-				    ranges_first_bo(transfer, &thread->range));
+	if (!ret && copy_range(&thread->range, &thread->part->range) < 0)
+		ret = transfer_fail_range(transfer, &thread->range, -ENOMEM, "allocate");
 	if (ret < 0)
 		return ret;
 	take_bytes_before(thread);
@@ -133,22 +145,22 @@ static int queue_range(struct slot_thread *thread)
 	(void)pthread_mutex_unlock(&transfer->lock);
 	thread->part->owner = transfer;
 	pool_write(transfer->pool, take_ptr(&thread->part), write_part);
-	ranges_end_turn(thread);
+	transfer_end_turn(thread);
 	return 0;
 }
 
 static int save_range(struct slot_thread *thread)
 {
 	struct transfer *transfer = thread->transfer;
-	int ret = ranges_start_copy(thread, SDMA_BO_TO_SLOT);
+	int ret = transfer_start_copy(thread, SDMA_BO_TO_SLOT);
 
 	if (!ret)
-		ret = ranges_await_copy(thread);
+		ret = transfer_await_copy(thread);
 	if (!ret && uses_pool(transfer))
 		return queue_range(thread);
 	if (!ret) {
-		ranges_add_checksums(transfer, &thread->range, ranges_memory(thread), 0,
-				     thread->range.size);
+		transfer_add_checksums(transfer, &thread->range, transfer_memory(thread), 0,
+				       thread->range.size);
 		ret = write_in_turn(thread);
 	}
 	if (!ret && !transfer->io.in_order)
@@ -162,7 +174,7 @@ static void save_ranges(struct slot_thread *thread)
 	struct transfer *transfer = thread->transfer;
 
 	while (take_range(thread) && !save_range(thread))
-		ranges_finish(thread, uses_pool(transfer) ? 0 : thread->range.size);
+		transfer_end_range(thread, uses_pool(transfer) ? 0 : thread->range.size);
 	if (thread->part)
 		pool_give(transfer->pool, take_ptr(&thread->part));
 	if (transfer->pool)
@@ -177,7 +189,7 @@ static int begin_save(struct transfer *transfer)
 		.fd = job->image_fd,
 		.streamed = job->streamed,
 		.size = IMAGE_HEADER_SIZE + transfer->size,
-		.skip_zeros = transfer->plan->settings->skip_zeros,
+		.skip_zeros = transfer->plan->settings.skip_zeros,
 		.num_images = transfer->plan->num_transfers,
 		.chunks = &job->chunks,
 	};
@@ -197,7 +209,7 @@ static bool wants_checksums(const struct transfer *transfer)
 		if (job->bos[i].size % CONTENT_ALIGNMENT)
 			return false;
 	}
-	return transfer->plan->settings->checksum;
+	return transfer->plan->settings.checksum;
 }
 
 static struct slots choose_slots(struct transfer *transfer)
@@ -209,7 +221,7 @@ static struct slots choose_slots(struct transfer *transfer)
 	if (transfer->pool) {
 		slots = slots_of_parts(pool_part_size(transfer->pool), unit);
 	} else {
-		slots = slots_choose(plan->settings->staging_bytes, transfer->size,
+		slots = slots_choose(plan->settings.staging_bytes, transfer->size,
 				     plan->num_transfers);
 		slots_align(&slots, unit);
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Drives the copy engine of one GPU through libdrm_amdgpu: staging memory that is registered once,
- * one context, and one command buffer per slot. ranges.c chooses the bytes to copy. */
+ * one context, and one command buffer per slot. transfer.c chooses the bytes to copy. */
 #include "content/sdma.h"
 
 #include <amdgpu.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The copy of one GPU's contents to or from an image: its state, and what a save and a load have in
- * common. save.c and load.c have the ways, and content.c runs one transfer per GPU. */
+/* The copy of one GPU's contents to or from an image: divides the contents into ranges, runs the
+ * threads that take them, and has what a save and a load do with a range alike. save.c and load.c
+ * have the ways, and content.c runs one transfer per GPU. */
 #ifndef AMDGPU_PLUGIN_CONTENT_TRANSFER_H
 #define AMDGPU_PLUGIN_CONTENT_TRANSFER_H
 
@@ -11,13 +12,12 @@
 
 #include "content/content.h"
 #include "content/image_io.h"
-#include "content/ranges.h"
+#include "content/sdma.h"
 #include "content/slots.h"
 #include "image/image.h"
 
 struct pool_gpu;
 struct pool_part;
-struct sdma;
 
 /* The first error of all transfers of a run. It ends them all. */
 struct transfer_error {
@@ -33,7 +33,7 @@ struct transfer_error {
 
 /* What the transfers of a run share. */
 struct transfer_plan {
-	const struct content_settings *settings;
+	struct content_settings settings;
 	struct transfer_error error;
 	/* The transfers that share the processors. */
 	size_t num_transfers;
@@ -45,6 +45,37 @@ struct transfer_progress {
 	/* Seconds that all threads together spent on copies, and on storage. */
 	double copy_s;
 	double storage_s;
+};
+
+/* A part of the contents that fits in a slot. */
+struct range {
+	/* Number of the range in the order of the contents, from 0. */
+	uint64_t index;
+	/* Bytes of the contents of all BOs before this range. */
+	uint64_t offset;
+	uint64_t size;
+	struct sdma_piece *pieces;
+	size_t num_pieces;
+	/* When its copy was started. */
+	double copy_begin;
+};
+
+/* A BO that the copy engine has imported. */
+struct import;
+
+struct ranges {
+	/* One per BO. Only the thread that serves changes them. */
+	struct import *imports;
+	/* Guards the fields below. */
+	pthread_mutex_t lock;
+	/* A thread makes the ranges of all that wait for one, imports their BOs, and releases those
+	 * of the ranges before. */
+	bool has_server;
+	/* The start of the next range, in all contents and in its BO. */
+	uint64_t next_index;
+	uint64_t next_offset;
+	size_t bo;
+	uint64_t bo_offset;
 };
 
 /* A thread that processes ranges, in one slot or in two by turns. */
@@ -100,11 +131,11 @@ struct transfer {
 	pthread_cond_t written;
 };
 
-/* Borrows @plan and @job, whose BOs have @size bytes together. Starts no thread. -ENOMEM. */
-int transfer_new(struct transfer_plan *plan, struct content_job *job, uint64_t size,
-		 struct transfer **ret_transfer);
-/* Accepts NULL. */
-void transfer_free(struct transfer *transfer);
+/* Borrows @plan and @job, whose BOs have @size bytes together. @transfer is all zero. Starts no
+ * thread. */
+void transfer_init(struct transfer *transfer, struct transfer_plan *plan, struct content_job *job,
+		   uint64_t size);
+void transfer_done(struct transfer *transfer);
 /* After @transfer->io has begun: opens the GPU, and runs @process_ranges in this thread and in
  * threads that it starts and joins, one for each thread of @slots. That function takes ranges until
  * none is left or a thread has failed. Then the BOs are not needed any more. */
@@ -112,38 +143,41 @@ void transfer_run(struct transfer *transfer, struct slots slots, bool checksums,
 		  void (*process_ranges)(struct slot_thread *thread));
 /* Call this once after transfer_run(), or instead of it, when all is written. */
 void transfer_end(struct transfer *transfer);
-/* Another thread may call this between transfer_new() and transfer_free(). */
+/* Another thread may call this between transfer_init() and transfer_done(). */
 struct transfer_progress transfer_progress(struct transfer *transfer);
 
 /* Stops all transfers of the run. Records the error if it is the first: of @job, or of no GPU if
  * that is NULL. Any thread may call this. */
-static inline void transfer_stop(struct transfer_plan *plan, const struct content_job *job, int ret,
-				 const char *action, size_t bo)
-{
-	struct transfer_error *error = &plan->error;
-
-	(void)pthread_mutex_lock(&error->lock);
-	if (!error->ret) {
-		error->ret = ret;
-		error->job = job;
-		error->action = action;
-		error->bo = bo;
-	}
-	__atomic_store_n(&error->stop, true, __ATOMIC_RELAXED);
-	(void)pthread_mutex_unlock(&error->lock);
-}
-
+void transfer_stop(struct transfer_plan *plan, const struct content_job *job, int ret,
+		   const char *action, size_t bo);
 /* Records the error of the transfer, and returns @ret. */
-static inline int transfer_fail(const struct transfer *transfer, int ret, const char *action,
-				size_t bo)
-{
-	transfer_stop(transfer->plan, transfer->job, ret, action, bo);
-	return ret;
-}
+int transfer_fail(const struct transfer *transfer, int ret, const char *action, size_t bo);
+/* The same for an error of @range: the message names its first BO. */
+int transfer_fail_range(const struct transfer *transfer, const struct range *range, int ret,
+			const char *action);
+bool transfer_has_stopped(const struct transfer *transfer);
 
-static inline bool transfer_has_stopped(const struct transfer *transfer)
-{
-	return __atomic_load_n(&transfer->plan->error.stop, __ATOMIC_RELAXED);
-}
+/* Sets the thread's range to the next part of the contents and imports its BOs. Releases the BOs of
+ * its range before, which transfer_end_range() has ended, that no further range needs. False: no
+ * range is left, or a thread has failed, maybe this one. Contents of no bytes have one range. */
+bool transfer_take_range(struct slot_thread *thread);
+/* Whether transfer_take_range() may still have a range. */
+bool transfer_has_ranges(struct transfer *transfer);
+/* The contents of the thread's range in its slot, and how far they are from the start of the slot.
+ */
+char *transfer_memory(const struct slot_thread *thread);
+uint64_t transfer_contents_at(const struct transfer *transfer);
+int transfer_start_copy(struct slot_thread *thread, enum sdma_direction direction);
+/* 0 if the slot has no copy. */
+int transfer_await_copy(struct slot_thread *thread);
+/* Adds bytes [from, to) of the contents of @range, which are at @contents, to the checksums of
+ * their BOs, if checksums are on. Several threads may add other parts at the same time. */
+void transfer_add_checksums(const struct transfer *transfer, const struct range *range,
+			    const char *contents, uint64_t from, uint64_t to);
+/* Waits until the turns of all earlier ranges have ended. -ECANCELED: there was an error. */
+int transfer_await_turn(struct slot_thread *thread);
+void transfer_end_turn(struct slot_thread *thread);
+/* Adds @done_bytes and the times of the thread to the progress. */
+void transfer_end_range(struct slot_thread *thread, uint64_t done_bytes);
 
 #endif
