@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The images of an older dump (option base), whose chunks a new image may share: the pages files
- * that have sums and have not changed since. Lookups may run in several threads. */
+/* The chunks of pages files, with which a new image shares those of an older dump (option base):
+ * the older files, their sums, and the chunks of a new file. The image does not need the file of
+ * sums, which docs/image-format.md describes. Several threads may work on other chunks at the same
+ * time.
+ */
 #ifndef AMDGPU_PLUGIN_CONTENT_BASE_H
 #define AMDGPU_PLUGIN_CONTENT_BASE_H
 
@@ -8,9 +11,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "content/sums.h"
+/* Chunks are whole blocks of file systems, and as large as holes. */
+#define BASE_CHUNK (256u << 10)
 
-struct base;
+/* The 128-bit XXH3 of a chunk as it was written. All zero: no sum, because the chunk is a hole, or
+ * the end of the file. */
+struct base_sum {
+	uint64_t words[2];
+};
+
+/* The sums of a file, and what shows that the file has not changed since. */
+struct base_sums {
+	struct base_stamp {
+		uint64_t file_size, inode, seconds, nanoseconds;
+	} stamp;
+	struct base_sum *list;
+	size_t count;
+};
 
 /* A chunk in a pages file, whose descriptor is the base's. */
 struct base_place {
@@ -27,6 +44,9 @@ enum base_flaw {
 	BASE_FLAWS,
 };
 
+/* The pages files of an older dump that have sums and have not changed since. */
+struct base;
+
 /* Reads the sums in @directory, which is borrowed. Without a directory (-1), and for one without
  * sums, the base is empty. -ENOMEM, or the error of a call that lists the directory. */
 int base_open(int directory, struct base **ret_base);
@@ -36,13 +56,37 @@ void base_free(struct base *base);
 uint64_t base_size(const struct base *base);
 /* How many pages files are left out for this. */
 size_t base_count_flaws(const struct base *base, enum base_flaw flaw);
-
-/* Where a chunk with this sum is. Prefers @wanted; its fd may be -1 if there is no such place. */
-bool base_find(const struct base *base, const struct sums_sum *sum, const struct base_place *wanted,
-	       struct base_place *ret_place);
-/* The beginning of the pages file with this name, or fd -1. */
-struct base_place base_find_file(const struct base *base, const char *name);
 /* Whether no file has changed since base_open(). */
 bool base_is_unchanged(const struct base *base);
+
+/* The chunks of a new pages file. All zero: no chunks are wanted. */
+struct base_chunks {
+	/* Borrowed. */
+	const struct base *base;
+	/* The file of the base with the same name, or fd -1. */
+	struct base_place same;
+	struct base_sums sums;
+	/* image_io.c writes the file by chunks. */
+	bool is_used;
+	/* The file system refused to share a chunk with -@error, and then no more are tried. */
+	int error;
+	uint64_t shared_bytes;
+};
+
+struct base_sum base_sum_chunk(const void *chunk);
+/* For a file @name of @size bytes. -ENOMEM. */
+int base_chunks_init(struct base_chunks *chunks, const struct base *base, const char *name,
+		     uint64_t size);
+void base_chunks_done(struct base_chunks *chunks);
+/* Notes the sum of the chunk that is to be at @offset of the file, and looks for it in the base:
+ * after *@place if that is a place, else at the same offset. False: it must be written. */
+bool base_look_for_chunk(struct base_chunks *chunks, const void *chunk, uint64_t offset,
+			 struct base_place *place);
+/* Shares @size bytes, whole chunks, with the base. On error, nothing is shared. -ENOSPC: the file
+ * system is full. */
+int base_share_chunks(struct base_chunks *chunks, int fd, uint64_t offset, uint64_t size,
+		      const struct base_place *place);
+/* The bytes of the file of sums after its length, when the pages file @fd is complete. */
+int base_pack_sums(struct base_chunks *chunks, int fd, void **ret_bytes, size_t *ret_size);
 
 #endif

@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "content/chunks.h"
+#include "content/base.h"
 #include "criu/options.h"
 
 /* Sizes of BOs are multiples of this. So are the offsets of ranges in the file and in memory. The
@@ -65,7 +65,7 @@ struct content_job {
 	struct pool *pool;
 	/* The chunks of the image, if a save is to share them with a base. content_save() has used
 	 * them if @chunks.is_used is set. */
-	struct chunks chunks;
+	struct base_chunks chunks;
 	/* All BOs have checksums: content_save() sets it. content_load() then compares them at the
 	 * end. */
 	bool has_checksums;

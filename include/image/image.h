@@ -107,7 +107,7 @@ int image_close_pages(int id, uint32_t gpu_id, int *fd);
  * more bytes. */
 int image_end_pages(int id, uint32_t gpu_id, int *fd);
 
-/* The checksums of the chunks of a pages file (content/sums.h), @size bytes. A failed write leaves
+/* The checksums of the chunks of a pages file (content/base.h), @size bytes. A failed write leaves
  * no file. Logs on error. */
 int image_write_sums(int id, uint32_t gpu_id, const void *bytes, size_t size);
 

@@ -16,7 +16,7 @@
 #include "image/image.h"
 
 /* The unit of holes and of chunks: shorter holes cost more calls than they save bytes. */
-#define HOLE_SIZE SUMS_CHUNK
+#define HOLE_SIZE BASE_CHUNK
 
 /* The number of offsets that count_cached() samples. */
 #define CACHE_PROBES 16
@@ -76,7 +76,7 @@ uint64_t image_io_unit(const struct image_io *io)
 {
 	if (io->in_memory)
 		return TMPFS_HUGE_PAGE;
-	return io->chunks ? SUMS_CHUNK : IMAGE_IO_ALIGNMENT;
+	return io->chunks ? BASE_CHUNK : IMAGE_IO_ALIGNMENT;
 }
 
 /* Object stores that are mounted by FUSE take the bytes of a file in order. At other bytes some end
@@ -201,8 +201,8 @@ static struct run look(const struct image_io *io, const char *memory, uint64_t o
 	run.kind = RUN_DATA;
 	if (io->skip_zeros && is_zero(block, run.to - run.from))
 		run.kind = RUN_ZERO;
-	else if (io->chunks && run.to - run.from == SUMS_CHUNK &&
-		 chunks_look(io->chunks, block, offset + run.from, &run.place))
+	else if (io->chunks && run.to - run.from == BASE_CHUNK &&
+		 base_look_for_chunk(io->chunks, block, offset + run.from, &run.place))
 		run.kind = RUN_SHARED;
 	if (run.kind != RUN_SHARED)
 		run.place.fd = -1;
@@ -223,7 +223,7 @@ static struct run find_run(const struct image_io *io, const char *memory, uint64
 		next = look(io, memory, offset, next);
 		if (next.kind != run.kind || (next.kind == RUN_SHARED &&
 					      (next.place.fd != run.place.fd ||
-					       next.place.offset != run.place.offset + SUMS_CHUNK)))
+					       next.place.offset != run.place.offset + BASE_CHUNK)))
 			break;
 		run.to = next.to;
 		run.place = next.place;
@@ -235,8 +235,8 @@ static struct run find_run(const struct image_io *io, const char *memory, uint64
 static int share_run(struct image_io *io, char *memory, uint64_t offset, const struct run *run)
 {
 	const uint64_t size = run->to - run->from;
-	const struct base_place first = { run->place.fd, run->place.offset + SUMS_CHUNK - size };
-	int ret = chunks_share(io->chunks, io->fd, offset + run->from, size, &first);
+	const struct base_place first = { run->place.fd, run->place.offset + BASE_CHUNK - size };
+	int ret = base_share_chunks(io->chunks, io->fd, offset + run->from, size, &first);
 
 	return !ret || ret == -ENOSPC ? ret
 				      : write_run(io, memory + run->from, offset + run->from, size);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "content/chunks.h"
+#include "content/base.h"
 #include "content/tmpfs.h"
 
 struct extent {
@@ -33,7 +33,7 @@ struct image_io {
 	uint64_t size;
 	bool skip_zeros;
 	/* Borrowed: the chunks of a new file that may share some of them, or NULL. */
-	struct chunks *chunks;
+	struct base_chunks *chunks;
 	/* The file has blocks for all its bytes, so a hole must give its blocks back. */
 	bool reserved;
 	/* The file has fewer blocks than bytes. */
@@ -61,7 +61,7 @@ struct image_io_file {
 	/* So many files are written at the same time. */
 	size_t num_images;
 	/* Borrowed: NULL, or zero, if the file shares nothing. */
-	struct chunks *chunks;
+	struct base_chunks *chunks;
 };
 
 /* Reserves the disk space, so that no later write lacks it: -ENOSPC. A file that shares chunks with

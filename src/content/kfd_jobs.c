@@ -108,7 +108,7 @@ void kfd_jobs_done(struct kfd_jobs *jobs)
 	for (uint32_t i = 0; i < jobs->num_jobs; i++) {
 		fd_close(&jobs->jobs[i].image_fd);
 		free(jobs->jobs[i].bos);
-		chunks_done(&jobs->jobs[i].chunks);
+		base_chunks_done(&jobs->jobs[i].chunks);
 	}
 	free(jobs->by_index);
 	free(jobs->jobs);

@@ -119,27 +119,23 @@ int base_dir_add(const struct dumped_process *process, struct content_job *job)
 	if (!process->session->base || !size)
 		return 0;
 	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, process->id, job->gpu_id);
-	ret = chunks_init(&job->chunks, process->session->base, name, IMAGE_HEADER_SIZE + size);
+	ret = base_chunks_init(&job->chunks, process->session->base, name,
+			       IMAGE_HEADER_SIZE + size);
 	return ret < 0 ? log_error(ret, "option base: cannot list the chunks of %s", name) : 0;
 }
 
 static int write_sums(const struct dumped_process *process, struct content_job *job)
 {
 	_cleanup_free_ void *bytes = NULL;
-	struct stat stat;
 	size_t size;
-	int ret = fstat(job->image_fd, &stat) < 0 ? -errno : 0;
+	int ret = base_pack_sums(&job->chunks, job->image_fd, &bytes, &size);
 
-	if (ret < 0)
-		return ret;
-	sums_note_file(&job->chunks.sums, &stat);
-	ret = sums_pack(&job->chunks.sums, &bytes, &size);
 	return ret < 0 ? ret : image_write_sums(process->id, job->gpu_id, bytes, size);
 }
 
 void base_dir_finish(const struct dumped_process *process, struct content_job *job)
 {
-	const struct chunks *chunks = &job->chunks;
+	const struct base_chunks *chunks = &job->chunks;
 
 	if (!chunks->is_used) {
 		if (chunks->sums.count)

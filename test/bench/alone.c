@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/base.h"
 #include "content/checksum.h"
 #include "content/sdma.h"
 #include "content/slots.h"
-#include "content/sums.h"
 #include "image/image.h"
 #include "methods.h"
 #include "staging.h"
@@ -435,8 +435,8 @@ static void *sum_up(void *argument)
 	memset(memory, 0x5a, SUMS_MEMORY);
 	for (unsigned int i = 0; i < SUMS_ROUNDS; i++) {
 		(void)checksum_pages(memory, SUMS_MEMORY, i);
-		for (uint64_t at = 0; at < SUMS_MEMORY; at += SUMS_CHUNK)
-			(void)sums_of_chunk(memory + at);
+		for (uint64_t at = 0; at < SUMS_MEMORY; at += BASE_CHUNK)
+			(void)base_sum_chunk(memory + at);
 	}
 	(void)munmap(memory, SUMS_MEMORY);
 	return argument;

@@ -115,7 +115,7 @@ static int dump_with(struct set *set, struct pool *pool)
 		base_dir_finish(&process, job);
 	/* The tests read and change single bytes. */
 	(void)fcntl(job->image_fd, F_SETFL, O_RDWR);
-	chunks_done(&job->chunks);
+	base_chunks_done(&job->chunks);
 	base_free(session.base);
 	assert_int_equal(clones.wrong, 0);
 	return ret;
