@@ -20,18 +20,23 @@
 
 #include "session/dump_session.h"
 
+struct pool_share;
+
 /* Before CRIU stops the first task, which is @top, the root of the tree: takes the memory that the
  * option dump-memory names for the GPUs of the tree, if it is of use. After an error, the dump
  * goes on without the memory. CRIU before 4.0 does not name its tasks; there @top is 0, for all
  * GPUs of the machine. Later calls do nothing. */
 void writeback_prepare(struct dump_session *session, pid_t top);
+/* Its share of the memory for each GPU: at most @bytes for the GPUs that process @top and its
+ * descendants have open, or for all GPUs of the machine if @top is 0. A GPU gets no more than it
+ * holds, and no more than its GTT takes without evictions. The caller frees @ret_shares. Without
+ * GPUs, *@ret_count is 0. */
+int writeback_choose_shares(pid_t top, uint64_t bytes, struct pool_share **ret_shares,
+			    size_t *ret_count);
 /* After dump_end(): whether contents are still to be written. If so, the session has nothing of
  * the job any more, and writeback_finish() must follow when the job runs. */
 bool writeback_begin(struct dump_session *session);
 /* Waits for the contents, and writes the state images. On error, logs it and removes them. */
 int writeback_finish(struct dump_session *session);
-/* Waits until all contents are copied, and looks for resets of GPUs until then. Logs on error, and
- * then nothing is saved any more. */
-int writeback_await_copies(struct dump_session *session);
 
 #endif

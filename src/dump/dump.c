@@ -20,7 +20,6 @@
 #include "dump/gpu_watch.h"
 #include "dump/render_files.h"
 #include "dump/snapshot.h"
-#include "dump/writeback.h"
 #include "image/image_dir.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
@@ -252,16 +251,26 @@ int dump_end_file(struct dump_session *session)
 	return ret < 0 || !session->tasks_are_named ? ret : write_files(session);
 }
 
+/* The contents need no GPU any more: they are saved, or are in the memory of the pool. */
+static int end_copies(struct dump_session *session)
+{
+	int ret;
+
+	if (session->way != DUMP_WRITEBACK && session->way != DUMP_COPY_AT_ONCE)
+		return background_finish(session);
+	ret = background_await_copies(session);
+	for (size_t i = 0; !ret && i < session->num_processes; i++)
+		ret = gpu_watch_check(session, &session->processes[i]);
+	return ret;
+}
+
 int dump_complete(struct dump_session *session)
 {
 	int ret;
 
 	if (session->completed)
 		return 0;
-	if (session->way == DUMP_WRITEBACK || session->way == DUMP_COPY_AT_ONCE)
-		ret = writeback_await_copies(session);
-	else
-		ret = background_finish(session);
+	ret = end_copies(session);
 	if (!ret)
 		ret = check_memory(session);
 	if (!ret)

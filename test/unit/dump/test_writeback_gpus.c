@@ -5,7 +5,7 @@
 #include <amdgpu_drm.h>
 
 #include "content/pool.h"
-#include "dump/writeback_gpus.h"
+#include "dump/writeback.h"
 
 #define MIB  (1ULL << 20)
 #define MANY (1ULL << 50)
@@ -44,7 +44,7 @@ static void choose(pid_t top, uint64_t bytes)
 	shares = NULL;
 	questions = count = 0;
 	kernel.other_render = answer;
-	assert_int_equal(writeback_gpus_choose(top, bytes, &shares, &count), 0);
+	assert_int_equal(writeback_choose_shares(top, bytes, &shares, &count), 0);
 }
 
 static int end_choices(void **state)
