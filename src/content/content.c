@@ -171,10 +171,13 @@ static void *run_worker(void *argument)
 
 	while (run->gpu_limit && sem_wait(run->gpu_limit) < 0)
 		; /* EINTR is the only error. */
-	if (run->save)
-		save_copy(&worker->transfer);
-	else
-		watch_load(worker);
+	/* content_stop() may have come meanwhile. */
+	if (!transfer_has_stopped(&worker->transfer)) {
+		if (run->save)
+			save_copy(&worker->transfer);
+		else
+			watch_load(worker);
+	}
 	job->copied_us = real_time();
 	if (run->gpu_limit)
 		(void)sem_post(run->gpu_limit);
@@ -451,23 +454,15 @@ static void add(uint64_t *sum, uint64_t value)
 	(void)__atomic_add_fetch(sum, value, __ATOMIC_RELAXED);
 }
 
-static void keep_first(uint64_t *first_us, uint64_t us)
+/* The first time, or the last one. */
+static void keep(uint64_t *kept_us, uint64_t us, bool first)
 {
-	uint64_t old = __atomic_load_n(first_us, __ATOMIC_RELAXED);
+	uint64_t old = __atomic_load_n(kept_us, __ATOMIC_RELAXED);
 
-	while ((!old || us < old) &&
-	       !__atomic_compare_exchange_n(first_us, &old, us, false, __ATOMIC_RELAXED,
+	while ((!old || (us < old) == first) &&
+	       !__atomic_compare_exchange_n(kept_us, &old, us, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED))
 		; /* Another task was faster, and @old is its time. */
-}
-
-static void keep_last(uint64_t *last_us, uint64_t us)
-{
-	uint64_t old = __atomic_load_n(last_us, __ATOMIC_RELAXED);
-
-	while (us > old && !__atomic_compare_exchange_n(last_us, &old, us, false, __ATOMIC_RELAXED,
-							__ATOMIC_RELAXED))
-		; /* The same. */
 }
 
 static void add_job(struct content_totals *totals, const struct content_job *job)
@@ -483,9 +478,9 @@ static void add_job(struct content_totals *totals, const struct content_job *job
 	add(&totals->storage_us, job->storage_us);
 	add(&totals->unchecked, !job->has_checksums);
 	add(&totals->unwatched, job->errors_unknown);
-	keep_first(&totals->begin_us, job->begin_us);
-	keep_last(&totals->copied_us, job->copied_us);
-	keep_last(&totals->end_us, job->end_us);
+	keep(&totals->begin_us, job->begin_us, true);
+	keep(&totals->copied_us, job->copied_us, false);
+	keep(&totals->end_us, job->end_us, false);
 }
 
 void content_totals_add(struct content_totals *totals, const struct content_job *jobs,

@@ -11,6 +11,7 @@
 #include "content/checksum.h"
 #include "content/content.h"
 #include "criu/log.h"
+#include "image/image.h"
 #include "kernel/kfd.h"
 
 static int add_bos(const struct kfd_state *state, const bool *without, struct kfd_jobs *jobs,
@@ -66,15 +67,6 @@ int kfd_jobs_init_saved(const struct kfd_state *state, const CriuKfd *kfd,
 	return kfd_jobs_init(state, imported, ret_jobs);
 }
 
-static const KfdDeviceEntry *entry_of_gpu(const CriuKfd *kfd, uint32_t gpu_id)
-{
-	size_t i = 0;
-
-	while (kfd->device_entries[i]->gpu_id != gpu_id)
-		i++;
-	return kfd->device_entries[i];
-}
-
 int kfd_jobs_set_checksums(struct kfd_jobs *jobs, int id, const CriuKfd *kfd)
 {
 	bool known = kfd->checksums && !strcmp(kfd->checksums, CHECKSUM_NAME);
@@ -85,7 +77,7 @@ int kfd_jobs_set_checksums(struct kfd_jobs *jobs, int id, const CriuKfd *kfd)
 	}
 	for (uint32_t i = 0; i < jobs->num_jobs; i++) {
 		struct content_job *job = &jobs->jobs[i];
-		const KfdDeviceEntry *entry = entry_of_gpu(kfd, job->gpu_id);
+		const KfdDeviceEntry *entry = image_find_device(kfd, job->gpu_id);
 		uint64_t checksum;
 		int ret = checksum_of_job(job, &checksum);
 

@@ -108,9 +108,6 @@ void load_copy(struct transfer *transfer)
 	const size_t num_transfers = transfer->plan->num_transfers;
 	int ret;
 
-	/* content_stop() may have come while this GPU waited for the limit. */
-	if (transfer_has_stopped(transfer))
-		return;
 	ret = image_io_begin_load(&transfer->io, job->image_fd, job->streamed,
 				  IMAGE_HEADER_SIZE + transfer->size);
 	if (ret < 0) {

@@ -114,16 +114,13 @@ static void *prepare_parts(void *argument)
 
 	while ((index = __atomic_fetch_add(&preparation->next, 1, __ATOMIC_RELAXED)) <
 	       __atomic_load_n(&preparation->refused, __ATOMIC_RELAXED)) {
-		size_t refused;
-
 		if (!prepare_part(preparation, index))
 			continue;
 		/* Other threads may have noted another part. */
-		refused = __atomic_load_n(&preparation->refused, __ATOMIC_RELAXED);
-		while (index < refused &&
-		       !__atomic_compare_exchange_n(&preparation->refused, &refused, index, false,
-						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			;
+		(void)pthread_mutex_lock(&preparation->pool->lock);
+		if (index < preparation->refused)
+			__atomic_store_n(&preparation->refused, index, __ATOMIC_RELAXED);
+		(void)pthread_mutex_unlock(&preparation->pool->lock);
 	}
 	return NULL;
 }

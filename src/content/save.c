@@ -233,9 +233,6 @@ static struct slots choose_slots(struct transfer *transfer)
 
 void save_copy(struct transfer *transfer)
 {
-	/* content_stop() may have come while this GPU waited for the limit. */
-	if (transfer_has_stopped(transfer))
-		return;
 	if (transfer->pool)
 		pool_begin_copy(transfer->pool);
 	if (!begin_save(transfer))
