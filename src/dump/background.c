@@ -43,77 +43,65 @@ bool background_is_possible(const struct dump_session *session)
 	       !image_is_streamed() && cgroup_room_has_threads();
 }
 
-static int prepare(struct dump_session *session, struct background **ret_background)
+static int prepare(struct dump_session *session)
 {
 	struct background *background = session->background;
 
-	if (!background)
-		background = calloc(1, sizeof(*background));
-	if (!background)
-		return -ENOMEM;
-	if (!session->background)
+	if (!background) {
+		background = session->background = calloc(1, sizeof(*background));
+		if (!background)
+			return -ENOMEM;
 		(void)sem_init(&background->gpu_limit, 0, CONTENT_GPUS_AT_ONCE);
-	session->background = *ret_background = background;
+	}
 	return array_grow(&background->list, background->count + 1, sizeof(*background->list));
 }
 
 /* For the thread that starts the threads of a run, which inherit its root. */
 struct start {
-	const struct dumped_process *process;
-	sem_t *gpu_limit;
-	struct content_run *run;
+	struct saving saving;
 	int ret;
 };
 
-static void set_pool(const struct kfd_jobs *jobs, struct pool *pool)
+static int start_run(struct saving *saving)
 {
+	struct dump_session *session = saving->process->session;
+	const struct kfd_jobs *jobs = &saving->process->jobs;
+	int ret = thread_unshare_fs();
+
+	if (!ret && session->pool)
+		ret = pool_start(session->pool);
+	if (ret < 0)
+		return ret;
 	for (uint32_t i = 0; i < jobs->num_jobs; i++)
-		jobs->jobs[i].pool = pool;
+		jobs->jobs[i].pool = session->pool;
+	return content_start_save(jobs->jobs, jobs->num_jobs, &session->options->content,
+				  &session->background->gpu_limit, &saving->run);
 }
 
-static void *start_run(void *argument)
+static void *run_start(void *argument)
 {
 	struct start *start = argument;
-	const struct kfd_jobs *jobs = &start->process->jobs;
-	struct pool *pool = start->process->session->pool;
 
-	start->ret = thread_unshare_fs();
-	if (!start->ret && pool)
-		start->ret = pool_start(pool);
-	if (start->ret < 0)
-		return NULL;
-	set_pool(jobs, pool);
-	start->ret = content_start_save(jobs->jobs, jobs->num_jobs,
-					&start->process->session->options->content,
-					start->gpu_limit, &start->run);
-	if (start->ret < 0)
-		set_pool(jobs, NULL);
+	start->ret = start_run(&start->saving);
 	return NULL;
 }
 
 static int start_saving(struct dumped_process *process)
 {
 	struct dump_session *session = process->session;
-	struct background *background = NULL;
-	struct start start = { .process = process };
+	struct start start = { .saving.process = process };
 	pthread_t thread;
-	int ret = prepare(session, &background);
+	int ret = prepare(session);
 
-	if (ret < 0)
-		return ret;
-	start.gpu_limit = &background->gpu_limit;
-	ret = thread_start(&thread, start_run, &start);
+	if (!ret)
+		ret = thread_start(&thread, run_start, &start);
 	if (ret < 0)
 		return ret;
 	/* CRIU must not go on before the threads have a root of their own. */
 	(void)pthread_join(thread, NULL);
-	if (start.ret < 0)
-		return start.ret;
-	background->list[background->count++] = (struct saving){
-		.process = process,
-		.run = start.run,
-	};
-	return 0;
+	if (!start.ret)
+		session->background->list[session->background->count++] = start.saving;
+	return start.ret;
 }
 
 int background_start(struct dumped_process *process)
