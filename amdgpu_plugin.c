@@ -12,9 +12,8 @@
 #include "criu/log.h"
 #include "criu/options.h"
 #include "criu/plugin_abi.h"
-#include "dump/dmabuf_files.h"
 #include "dump/dump.h"
-#include "dump/render_files.h"
+#include "dump/dump_files.h"
 #include "dump/writeback.h"
 #include "image/image.h"
 #include "image/image_dir.h"
@@ -174,9 +173,9 @@ static int dump_ext_file(int fd, int id)
 	if (is_gpu_file(kfd_is_file(&stat)))
 		return dump_file(dump_kfd, fd, id);
 	if (is_gpu_file(drm_is_render_node(fd, &stat)))
-		return dump_file(render_files_dump, fd, id);
+		return dump_file(dump_files_add_render, fd, id);
 	if (!(stat.st_mode & S_IFMT) && is_gpu_file(kfd_is_dmabuf(fd)))
-		return dump_file(dmabuf_files_dump, fd, id);
+		return dump_file(dump_files_add_dmabuf, fd, id);
 	return -ENOTSUP;
 }
 

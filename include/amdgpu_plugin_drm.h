@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Files of /dev/dri/renderD*: which they are, and their restore. src/dump/render_files.c dumps
+/* Files of /dev/dri/renderD*: which they are, and their restore. src/dump/dump_files.c dumps
  * them. */
 #ifndef AMDGPU_PLUGIN_DRM_H
 #define AMDGPU_PLUGIN_DRM_H

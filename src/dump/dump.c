@@ -15,10 +15,9 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/background.h"
-#include "dump/dmabuf_files.h"
+#include "dump/dump_files.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
-#include "dump/render_files.h"
 #include "dump/snapshot.h"
 #include "image/image_dir.h"
 #include "kernel/kfd.h"
@@ -222,13 +221,6 @@ static bool has_all(const struct dump_session *session)
 	return true;
 }
 
-static int write_files(struct dump_session *session)
-{
-	int ret = render_files_write(session);
-
-	return ret < 0 ? ret : dmabuf_files_write(session);
-}
-
 /* All contents are saved. A later error cannot spoil them. */
 static int check_memory(struct dump_session *session)
 {
@@ -248,7 +240,7 @@ int dump_end_file(struct dump_session *session)
 		return 0;
 	if (!session->background)
 		ret = check_memory(session);
-	return ret < 0 || !session->tasks_are_named ? ret : write_files(session);
+	return ret < 0 || !session->tasks_are_named ? ret : dump_files_write(session);
 }
 
 /* The contents need no GPU any more: they are saved, or are in the memory of the pool. */
@@ -278,7 +270,7 @@ int dump_complete(struct dump_session *session)
 	if (!ret)
 		ret = shared_bos_check_seen(session);
 	if (!ret)
-		ret = write_files(session);
+		ret = dump_files_write(session);
 	session->completed = !ret;
 	return ret;
 }
@@ -299,7 +291,7 @@ static int release(struct dump_session *session, int result)
 		drop_images(session);
 	session->released = true;
 	gpu_watch_end(session);
-	render_files_done(session);
+	dump_files_done(session);
 	if (!result)
 		pause_leave_to_guard(session);
 	ret = pause_undo_all(session);
@@ -331,7 +323,7 @@ int dump_end(struct dump_session *session, int result)
 void dump_done(struct dump_session *session)
 {
 	background_done(session);
-	render_files_done(session);
+	dump_files_done(session);
 	pool_free(session->pool);
 	base_free(session->base);
 	free(session->dmabufs);

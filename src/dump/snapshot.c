@@ -12,11 +12,10 @@
 #include "content/kfd_jobs.h"
 #include "criu/host.h"
 #include "criu/log.h"
-#include "dump/dmabuf_files.h"
 #include "dump/drain.h"
+#include "dump/dump_files.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
-#include "dump/render_files.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
@@ -306,9 +305,7 @@ static int check_all(struct dump_session *session)
 	for (size_t i = 0; !ret && i < session->num_processes; i++)
 		ret = check_in_snapshot(&session->processes[i]);
 	if (!ret)
-		ret = render_files_check(session);
-	if (!ret)
-		ret = dmabuf_files_check(session);
+		ret = dump_files_check(session);
 	return ret < 0 ? ret : unused_gpus_check(session);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Lists the render files of a dump, and writes their images. gem_list.c finds the compute file of a
- * process. */
-#include "dump/render_files.h"
+/* Lists the render files of a dump, and writes their images and those of dma-bufs. gem_list.c finds
+ * the compute file of a process, and shared_bos.c the BO of a dma-buf. */
+#include "dump/dump_files.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +18,11 @@
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 #include "session/dump_session.h"
+#include "sharing/object_rules.h"
+#include "sharing/shared_bos.h"
+
+/* GEM handles are those of CRIU's own plugin. */
+#define NO_HANDLE UINT32_MAX
 
 /* An open render node of the dump. */
 struct dumped_render {
@@ -34,6 +39,13 @@ struct dumped_render {
 	int id;
 	/* The GPU's id in that image. */
 	uint32_t gpu_id;
+};
+
+struct dumped_dmabuf {
+	int id;
+	uint32_t object;
+	/* The process that makes the object. */
+	const struct dumped_process *owner;
 };
 
 /* Whether @fd is the compute file of @process: 1, 0 or -errno. */
@@ -158,13 +170,33 @@ static int list_task(struct dump_session *session, pid_t pid)
 		       : list_files(session, pid, NULL, &files);
 }
 
-int render_files_check(struct dump_session *session)
+/* All dma-bufs of AMD GPUs that tasks have open must be those of BOs of the dump. */
+static int check_dmabufs(const struct dump_session *session)
+{
+	const struct dmabuf_files *files = &session->shared->files;
+	const struct dumped_process *owner;
+	uint32_t object;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < files->count; i++) {
+		const struct dmabuf_file *file = &files->list[i];
+		const struct stat stat = { .st_dev = file->device, .st_ino = file->inode };
+
+		if (file->is_dmabuf && shared_bos_find_file(session, &stat, &object, &owner) < 0)
+			ret = preflight_refuse(session, DUMP_HAS_DMABUF,
+					       "process %d: descriptor %d", file->pid,
+					       file->number);
+	}
+	return ret;
+}
+
+int dump_files_check(struct dump_session *session)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < session->tasks.count; i++)
 		ret = list_task(session, session->tasks.pids[i]);
-	return ret;
+	return ret < 0 ? ret : check_dmabufs(session);
 }
 
 /* CRIU's own plugin finds the GPU of a render node by the id that the restored process knows. CRIU
@@ -202,7 +234,7 @@ static int list_new_file(struct dump_session *session, struct gem_file *file, co
 	return ret;
 }
 
-int render_files_dump(struct dump_session *session, int fd, int id)
+int dump_files_add_render(struct dump_session *session, int fd, int id)
 {
 	struct gem_file file = { .fd = fd };
 	struct dumped_render *render;
@@ -225,6 +257,20 @@ int render_files_dump(struct dump_session *session, int fd, int id)
 	render->id = id;
 	render->gpu_id = choose_gpu_id(session, render);
 	return 0;
+}
+
+int dump_files_add_dmabuf(struct dump_session *session, int fd, int id)
+{
+	struct dumped_dmabuf dmabuf = { .id = id };
+	struct stat stat;
+	int ret;
+
+	if (fstat(fd, &stat) < 0)
+		return log_error(-errno, "file %d: cannot examine", id);
+	if (shared_bos_find_file(session, &stat, &dmabuf.object, &dmabuf.owner) < 0)
+		return preflight_refuse(session, DUMP_HAS_DMABUF, "file %d", id);
+	ret = array_append(&session->dmabufs, &session->num_dmabufs, sizeof(dmabuf), &dmabuf);
+	return ret < 0 ? log_error(ret, "file %d: cannot record the dma-buf", id) : 0;
 }
 
 static void note_computes_elsewhere(const struct dump_session *session,
@@ -260,7 +306,7 @@ static int fill_image(const struct dump_session *session, const struct dumped_re
 	return ret;
 }
 
-static int write_image(const struct dump_session *session, const struct dumped_render *render)
+static int write_render(const struct dump_session *session, const struct dumped_render *render)
 {
 	CriuRenderNode *image = malloc(sizeof(*image));
 	int ret;
@@ -278,7 +324,29 @@ static int write_image(const struct dump_session *session, const struct dumped_r
 	return ret;
 }
 
-int render_files_write(struct dump_session *session)
+static int write_dmabuf(const struct dump_session *session, const struct dumped_dmabuf *dmabuf)
+{
+	CriuDmabufNode *image = malloc(sizeof(*image));
+	int ret;
+
+	if (!image)
+		return log_error(-ENOMEM, "file %d: cannot write its image", dmabuf->id);
+	criu_dmabuf_node__init(image);
+	image->gem_handle = NO_HANDLE;
+	image->has_object = image->has_owner_pid = true;
+	image->object = dmabuf->object;
+	image->owner_pid = (uint32_t)dmabuf->owner->vpid;
+	ret = dump_image_list_owners(session, &image->owners, &image->n_owners);
+	ret = ret < 0 ? log_error(ret, "file %d: cannot write its image", dmabuf->id)
+		      : image_write_dmabuf(dmabuf->id, image);
+	criu_dmabuf_node__free_unpacked(image, NULL);
+	if (!ret)
+		log_info("file %d: saved the dma-buf of a BO of process %d", dmabuf->id,
+			 dmabuf->owner->vpid);
+	return ret;
+}
+
+int dump_files_write(struct dump_session *session)
 {
 	int ret = 0;
 
@@ -286,13 +354,16 @@ int render_files_write(struct dump_session *session)
 		struct dumped_render *render = &session->renders[i];
 
 		if (render->id != DUMP_NO_ID)
-			ret = write_image(session, render);
+			ret = write_render(session, render);
 		render->id = DUMP_NO_ID;
 	}
+	for (size_t i = 0; !ret && i < session->num_dmabufs; i++)
+		ret = write_dmabuf(session, &session->dmabufs[i]);
+	session->num_dmabufs = 0;
 	return ret;
 }
 
-void render_files_done(struct dump_session *session)
+void dump_files_done(struct dump_session *session)
 {
 	for (size_t i = 0; i < session->num_renders; i++)
 		fd_close(&session->renders[i].fd);
