@@ -38,15 +38,21 @@ static const struct row {
 	const char *variable;
 	enum kind kind;
 	size_t offset;
-	uint64_t default_value;
 } rows[] = {
 #define MAP_ROW(field, variable, kind, value) \
-	{ #variable, kind, offsetof(struct options, map.field), value },
+	{ #variable, kind, offsetof(struct options, map.field) },
 #define CONTENT_ROW(field, variable, kind, value) \
-	{ #variable, kind, offsetof(struct options, content.field), value },
+	{ #variable, kind, offsetof(struct options, content.field) },
 #define OTHER_ROW(field, variable, kind, value) \
-	{ #variable, kind, offsetof(struct options, field), value },
+	{ #variable, kind, offsetof(struct options, field) },
 	MAP_OPTIONS(MAP_ROW) CONTENT_OPTIONS(CONTENT_ROW) OTHER_OPTIONS(OTHER_ROW)
+};
+
+static const struct options defaults = {
+#define MAP_DEFAULT(field, variable, kind, value)     .map.field = value,
+#define CONTENT_DEFAULT(field, variable, kind, value) .content.field = value,
+#define OTHER_DEFAULT(field, variable, kind, value)   .field = value,
+	MAP_OPTIONS(MAP_DEFAULT) CONTENT_OPTIONS(CONTENT_DEFAULT) OTHER_OPTIONS(OTHER_DEFAULT)
 };
 
 static const char *to_key(const char *word, char key[static KEY_MAX_LENGTH])
@@ -64,29 +70,9 @@ static const char *key_of(const struct row *row, char key[static KEY_MAX_LENGTH]
 	return to_key(strchr(row->variable, '_') + 1, key);
 }
 
-static void *field_of(struct options *options, const struct row *row)
+static void *field_of(const struct options *options, const struct row *row)
 {
 	return (char *)options + row->offset;
-}
-
-static void set_default(struct options *options, const struct row *row)
-{
-	void *field = field_of(options, row);
-
-	switch (row->kind) {
-	case SWITCH:
-		*(bool *)field = row->default_value;
-		break;
-	case BYTES:
-	case SIZE:
-	case SECONDS:
-	case WAIT:
-		*(uint64_t *)field = row->default_value;
-		break;
-	case TEXT:
-		*(char **)field = NULL;
-		break;
-	}
 }
 
 static int set_switch(bool *field, const char *value, const char *source)
@@ -110,7 +96,7 @@ static int set_number(uint64_t *field, const struct row *row, const char *value,
 		return log_error(-ERANGE, "option %s: \"%s\" is more than the maximum, %" PRIu64,
 				 source, value, max);
 	if (!*field && row->kind != WAIT)
-		*field = row->default_value;
+		*field = *(const uint64_t *)field_of(&defaults, row);
 	return 0;
 }
 
@@ -310,12 +296,9 @@ static int read_all(const char *path, struct options *options)
 
 int options_read_with_file(const char *path, struct options *ret_options)
 {
-	_cleanup_(options_done) struct options options = { 0 };
-	int ret;
+	_cleanup_(options_done) struct options options = defaults;
+	int ret = read_all(path, &options);
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		set_default(&options, &rows[i]);
-	ret = read_all(path, &options);
 	if (ret < 0)
 		return ret;
 	options.map.force = options.force;
