@@ -70,8 +70,9 @@ enum image_kind {
 /* The state image of a file. */
 struct state_image {
 	enum image_kind kind;
-	/* Valid for the kind. */
+	/* Valid for the kind, and @message for all of them. */
 	union {
+		ProtobufCMessage *message;
 		CriuKfd *kfd;
 		CriuRenderNode *render;
 		CriuDmabufNode *dmabuf;

@@ -55,83 +55,66 @@ bool image_is_streamed(void)
 	return host_is_streaming();
 }
 
-/* Always creates a new file: an old one may have another link, another owner, or more readers. */
-static int create_file(const char *name, int *ret_fd)
+/* Returns the descriptor, or -errno. */
+static int create(const char *name)
 {
 	int fd;
 
+	if (image_is_streamed()) {
+		fd = host_create_streamed(name);
+		return fd < 0 ? log_error(fd, "image %s: the image streamer does not accept it",
+					  name)
+			      : fd;
+	}
+	/* An old file may have another link, another owner, or more readers. */
 	(void)unlinkat(host_image_dir(), name, 0);
 	fd = fd_open_at(host_image_dir(), name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
-	if (fd < 0)
-		return log_error(fd, "image %s: cannot create", name);
-	*ret_fd = fd;
-	return 0;
-}
-
-static int create_stream(const char *name, int *ret_fd)
-{
-	int fd = host_create_streamed(name);
-
-	if (fd < 0)
-		return log_error(fd, "image %s: the image streamer does not accept it", name);
-	*ret_fd = fd;
-	return 0;
-}
-
-static int create(const char *name, int *ret_fd)
-{
-	return image_is_streamed() ? create_stream(name, ret_fd) : create_file(name, ret_fd);
-}
-
-/* The job may end after the dump, so errors that only the device reports must show before. */
-static int sync_written(const char *name, int fd)
-{
-	int ret = image_is_streamed() ? 0 : fd_sync(fd);
-
-	return ret < 0 ? log_error(ret, "image %s: cannot write", name) : 0;
-}
-
-static int close_written(const char *name, int *fd)
-{
-	if (close(take_fd(fd)) < 0)
-		return log_error(-errno, "image %s: cannot write", name);
-	return 0;
-}
-
-static int write_part(const char *name, int fd, const void *bytes, size_t size)
-{
-	int ret = write_full(fd, bytes, size);
-
-	return ret < 0 ? log_error(ret, "image %s: cannot write", name) : 0;
-}
-
-static int write_header(const char *name, int fd, uint64_t size)
-{
-	uint64_t header = htole64(size);
-
-	return write_part(name, fd, &header, sizeof(header));
-}
-
-static int write_framed(const char *name, const void *bytes, size_t size)
-{
-	_cleanup_close_ int fd = -1;
-	int ret;
-
-	ret = create(name, &fd);
-	if (ret < 0)
-		return ret;
-	ret = write_header(name, fd, size);
-	if (!ret)
-		ret = write_part(name, fd, bytes, size);
-	if (!ret)
-		ret = sync_written(name, fd);
-	return ret < 0 ? ret : close_written(name, &fd);
+	return fd < 0 ? log_error(fd, "image %s: cannot create", name) : fd;
 }
 
 static void remove_file(const char *name)
 {
 	if (!image_is_streamed())
 		(void)unlinkat(host_image_dir(), name, 0);
+}
+
+static int write_header(int fd, uint64_t size)
+{
+	uint64_t header = htole64(size);
+
+	return write_full(fd, &header, sizeof(header));
+}
+
+static int close_written(int *fd)
+{
+	return close(take_fd(fd)) < 0 ? -errno : 0;
+}
+
+static int report_written(const char *name, int ret)
+{
+	return ret < 0 ? log_error(ret, "image %s: cannot write", name) : 0;
+}
+
+/* A failed write leaves no file. */
+static int write_framed(const char *name, const void *bytes, size_t size)
+{
+	_cleanup_close_ int fd = create(name);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = write_header(fd, size);
+	if (!ret)
+		ret = write_full(fd, bytes, size);
+	/* The job may end after the dump, so errors that only the device reports must show before.
+	 */
+	if (!ret && !image_is_streamed())
+		ret = fd_sync(fd);
+	if (!ret)
+		ret = close_written(&fd);
+	if (ret < 0)
+		remove_file(name);
+	return report_written(name, ret);
 }
 
 /* A packed copy of @message with its checksum, which is the last field. */
@@ -171,91 +154,62 @@ static int write_message(enum image_kind kind, int id, const ProtobufCMessage *m
 	ret = pack(type, message, &bytes, &size);
 	if (ret < 0)
 		return log_error(ret, "image %s: cannot pack", name);
-	ret = write_framed(name, bytes, size);
-	if (ret < 0)
-		remove_file(name);
-	return ret;
+	return write_framed(name, bytes, size);
 }
 
 /* Follows links, as CRIU does for its own images: orchestrators fill a directory with links to
- * images on other volumes. O_NONBLOCK: an open() of a pipe with that name must not block. */
-static int open_file(const char *name, int *ret_fd, struct stat *ret_stat)
+ * images on other volumes. O_NONBLOCK: an open() of a pipe with that name must not block.
+ * *@ret_size: the bytes after the header. Returns the descriptor, or -errno. */
+static int open_file(const char *name, uint64_t *ret_size)
 {
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = fd_open_at(host_image_dir(), name, O_RDONLY | O_NONBLOCK);
+	struct stat stat;
 
-	fd = fd_open_at(host_image_dir(), name, O_RDONLY | O_NONBLOCK);
 	if (fd == -ENOENT)
 		return fd;
-	if (fd < 0 || fstat(fd, ret_stat) < 0)
+	if (fd < 0 || fstat(fd, &stat) < 0)
 		return log_error(fd < 0 ? fd : -errno, "image %s: cannot open", name);
-	if (!S_ISREG(ret_stat->st_mode))
+	if (!S_ISREG(stat.st_mode))
 		return log_error(-EINVAL, "image %s: not a regular file", name);
-	*ret_fd = take_fd(&fd);
-	return 0;
-}
-
-static int read_header(const char *name, int fd, uint64_t *ret_size)
-{
-	uint64_t header;
-	int ret = read_full(fd, &header, sizeof(header));
-
-	if (ret < 0)
-		return log_error(ret, "image %s: cannot read its header", name);
-	*ret_size = le64toh(header);
-	return 0;
-}
-
-/* Also checks the real length against the header. */
-static int open_framed_file(const char *name, int *ret_fd, uint64_t *ret_size)
-{
-	_cleanup_close_ int fd = -1;
-	struct stat stat = { 0 };
-	uint64_t size = 0;
-	int ret;
-
-	ret = open_file(name, &fd, &stat);
-	if (ret < 0)
-		return ret;
 	if (stat.st_size < IMAGE_HEADER_SIZE)
 		return log_error(-EIO,
 				 "image %s: damaged: %" PRIu64 " bytes are less than a header",
 				 name, (uint64_t)stat.st_size);
-	ret = read_header(name, fd, &size);
-	if (ret < 0)
-		return ret;
-	if (size != (uint64_t)stat.st_size - IMAGE_HEADER_SIZE)
-		return log_error(-EIO,
-				 "image %s: damaged: the header says %" PRIu64
-				 " bytes, but the file has %" PRIu64,
-				 name, size, (uint64_t)stat.st_size - IMAGE_HEADER_SIZE);
-	*ret_fd = take_fd(&fd);
-	*ret_size = size;
-	return 0;
+	*ret_size = (uint64_t)stat.st_size - IMAGE_HEADER_SIZE;
+	return take_fd(&fd);
 }
 
-static int open_framed_stream(const char *name, int *ret_fd, uint64_t *ret_size)
+static int open_stream(const char *name)
 {
-	_cleanup_close_ int fd = -1;
-	int ret;
+	int fd = host_open_streamed(name);
 
-	fd = host_open_streamed(name);
-	if (fd == -ENOENT)
+	if (fd >= 0 || fd == -ENOENT)
 		return fd;
-	if (fd < 0)
-		return log_error(fd, "image %s: the image streamer does not serve it", name);
-	ret = read_header(name, fd, ret_size);
-	if (ret < 0)
-		return ret;
-	*ret_fd = take_fd(&fd);
-	return 0;
+	return log_error(fd, "image %s: the image streamer does not serve it", name);
 }
 
 /* Opens an image after its header, which says *@ret_size bytes. check_end() must confirm the length
  * of a stream. */
 static int open_framed(const char *name, int *ret_fd, uint64_t *ret_size)
 {
-	return image_is_streamed() ? open_framed_stream(name, ret_fd, ret_size)
-				   : open_framed_file(name, ret_fd, ret_size);
+	uint64_t header, size = 0;
+	_cleanup_close_ int fd = image_is_streamed() ? open_stream(name) : open_file(name, &size);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = read_full(fd, &header, sizeof(header));
+	if (ret < 0)
+		return log_error(ret, "image %s: cannot read its header", name);
+	header = le64toh(header);
+	if (!image_is_streamed() && header != size)
+		return log_error(-EIO,
+				 "image %s: damaged: the header says %" PRIu64
+				 " bytes, but the file has %" PRIu64,
+				 name, header, size);
+	*ret_fd = take_fd(&fd);
+	*ret_size = header;
+	return 0;
 }
 
 static int check_end(const char *name, int fd)
@@ -349,6 +303,15 @@ static int check_sum(const char *name, const struct message_type *type,
 			 name, found, saved);
 }
 
+/* An image without a GPU is for a plain open of /dev/kfd, and must have no state. */
+static int check_kfd(const char *name, const CriuKfd *kfd)
+{
+	if (kfd->num_of_gpus || !(kfd->n_device_entries || kfd->n_bo_entries || kfd->num_of_bos ||
+				  kfd->num_of_objects || kfd->priv_data.len))
+		return 0;
+	return log_error(-EINVAL, "image %s: damaged: it has state, but no GPU", name);
+}
+
 static int read_message(enum image_kind kind, int id, ProtobufCMessage **ret_message)
 {
 	const struct message_type *type = &message_types[kind];
@@ -366,6 +329,8 @@ static int read_message(enum image_kind kind, int id, ProtobufCMessage **ret_mes
 	if (ret < 0)
 		return ret;
 	ret = check_sum(name, type, message, bytes, size);
+	if (!ret && kind == IMAGE_KFD)
+		ret = check_kfd(name, (const CriuKfd *)message);
 	if (ret < 0)
 		protobuf_c_message_free_unpacked(message, NULL);
 	else
@@ -388,27 +353,9 @@ int image_write_dmabuf(int id, const CriuDmabufNode *dmabuf)
 	return write_message(IMAGE_DMABUF, id, &dmabuf->base);
 }
 
-/* An image without a GPU is for a plain open of /dev/kfd, and must have no state. */
-static bool has_state(const CriuKfd *kfd)
-{
-	return kfd->n_device_entries || kfd->n_bo_entries || kfd->num_of_bos ||
-	       kfd->num_of_objects || kfd->priv_data.len;
-}
-
 int image_read_kfd(int id, CriuKfd **ret_kfd)
 {
-	CriuKfd *kfd;
-	int ret = read_message(IMAGE_KFD, id, (ProtobufCMessage **)&kfd);
-
-	if (ret < 0)
-		return ret;
-	if (!kfd->num_of_gpus && has_state(kfd)) {
-		criu_kfd__free_unpacked(kfd, NULL);
-		return log_error(-EINVAL,
-				 "image " IMAGE_KFD_NAME ": damaged: it has state, but no GPU", id);
-	}
-	*ret_kfd = kfd;
-	return 0;
+	return read_message(IMAGE_KFD, id, (ProtobufCMessage **)ret_kfd);
 }
 
 int image_read_render(int id, CriuRenderNode **ret_node)
@@ -416,28 +363,18 @@ int image_read_render(int id, CriuRenderNode **ret_node)
 	return read_message(IMAGE_RENDER, id, (ProtobufCMessage **)ret_node);
 }
 
-static int image_read_dmabuf(int id, CriuDmabufNode **ret_dmabuf)
-{
-	return read_message(IMAGE_DMABUF, id, (ProtobufCMessage **)ret_dmabuf);
-}
-
 /* A streamer cannot be asked for its images and serves each once, so this tries one after the
  * other. */
 int image_read(int id, struct state_image *ret_image)
 {
-	struct state_image image = { .kind = IMAGE_KFD };
-	int ret = image_read_kfd(id, &image.kfd);
+	struct state_image image = { 0 };
+	int ret = -ENOENT;
 
-	if (ret == -ENOENT) {
-		image.kind = IMAGE_RENDER;
-		ret = image_read_render(id, &image.render);
+	for (enum image_kind kind = IMAGE_KFD; ret == -ENOENT && kind <= IMAGE_DMABUF; kind++) {
+		ret = read_message(kind, id, &image.message);
+		if (!ret)
+			image.kind = kind;
 	}
-	if (ret == -ENOENT) {
-		image.kind = IMAGE_DMABUF;
-		ret = image_read_dmabuf(id, &image.dmabuf);
-	}
-	if (ret == -ENOENT)
-		image.kind = IMAGE_NONE;
 	if (ret < 0 && ret != -ENOENT)
 		return ret;
 	*ret_image = image;
@@ -446,12 +383,8 @@ int image_read(int id, struct state_image *ret_image)
 
 void image_done(struct state_image *image)
 {
-	if (image->kind == IMAGE_KFD)
-		criu_kfd__free_unpacked(image->kfd, NULL);
-	if (image->kind == IMAGE_RENDER)
-		criu_render_node__free_unpacked(image->render, NULL);
-	if (image->kind == IMAGE_DMABUF)
-		criu_dmabuf_node__free_unpacked(image->dmabuf, NULL);
+	if (image->kind != IMAGE_NONE)
+		protobuf_c_message_free_unpacked(image->message, NULL);
 	*image = (struct state_image){ 0 };
 }
 
@@ -467,14 +400,14 @@ int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
 	char name[IMAGE_NAME_SIZE];
-	int ret;
+	int ret = 0;
 
 	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
-	ret = create(name, &fd);
-	if (!ret && !size)
-		ret = write_header(name, fd, size);
-	if (ret < 0)
-		return ret;
+	fd = create(name);
+	if (fd >= 0 && !size)
+		ret = write_header(fd, size);
+	if (fd < 0 || ret < 0)
+		return fd < 0 ? fd : report_written(name, ret);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
@@ -521,13 +454,9 @@ int image_check_room(uint64_t size, uint64_t largest)
 int image_write_sums(int id, uint32_t gpu_id, const void *bytes, size_t size)
 {
 	char name[IMAGE_NAME_SIZE];
-	int ret;
 
 	(void)snprintf(name, sizeof(name), IMAGE_SUMS_NAME, id, gpu_id);
-	ret = write_framed(name, bytes, size);
-	if (ret < 0)
-		remove_file(name);
-	return ret;
+	return write_framed(name, bytes, size);
 }
 
 int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
@@ -561,7 +490,7 @@ int image_close_pages(int id, uint32_t gpu_id, int *fd)
 	char name[IMAGE_NAME_SIZE];
 
 	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
-	return close_written(name, fd);
+	return report_written(name, close_written(fd));
 }
 
 int image_end_pages(int id, uint32_t gpu_id, int *fd)
