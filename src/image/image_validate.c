@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -22,88 +23,77 @@
 /* The type that starts each object in the private data. */
 #define OBJECT_TYPE_SIZE 4
 
-/* The image, for messages: "kfd" or "render node", and its id. */
-struct subject {
-	const char *kind;
-	int id;
-};
+/* In messages an image is "kfd 7" or "render node 7", which is the @image of these functions. */
+#define IMAGE_TEXT 32
 
-static int check_minor(const struct subject *subject, uint32_t gpu_id, uint32_t number)
+static int check_minor(const char *image, uint32_t gpu_id, uint32_t number)
 {
 	if (!number)
-		return log_error(-EINVAL, "%s %d: GPU 0x%04x of the image has no render node",
-				 subject->kind, subject->id, gpu_id);
+		return log_error(-EINVAL, "%s: GPU 0x%04x of the image has no render node", image,
+				 gpu_id);
 	if (number < RENDER_NODE_MINOR_FIRST || number > RENDER_NODE_MINOR_LAST)
 		return log_error(
 			-EINVAL,
-			"%s %d: GPU 0x%04x has render minor %u, which no render node can have",
-			subject->kind, subject->id, gpu_id, number);
+			"%s: GPU 0x%04x has render minor %u, which no render node can have", image,
+			gpu_id, number);
 	return 0;
 }
 
-static int check_gpu_id(const struct subject *subject, uint32_t gpu_id)
+static int check_gpu_id(const char *image, uint32_t gpu_id)
 {
 	if (gpu_id <= KFD_GPU_ID_MAX)
 		return 0;
-	return log_error(-EINVAL, "%s %d: 0x%x is no gpu_id: it has more than 16 bits",
-			 subject->kind, subject->id, gpu_id);
+	return log_error(-EINVAL, "%s: 0x%x is no gpu_id: it has more than 16 bits", image, gpu_id);
 }
 
-static int check_device(const struct subject *subject, const KfdDeviceEntry *device)
+static int check_device(const char *image, const KfdDeviceEntry *device)
 {
 	int ret;
 
 	if (device->n_iolinks > TOPOLOGY_ENTRIES_MAX)
-		return log_error(-EINVAL, "%s %d: node %u has %zu links, more than %d",
-				 subject->kind, subject->id, device->node_id, device->n_iolinks,
-				 TOPOLOGY_ENTRIES_MAX);
+		return log_error(-EINVAL, "%s: node %u has %zu links, more than %d", image,
+				 device->node_id, device->n_iolinks, TOPOLOGY_ENTRIES_MAX);
 	if (!device->gpu_id)
 		return 0;
-	ret = check_gpu_id(subject, device->gpu_id);
+	ret = check_gpu_id(image, device->gpu_id);
 	if (!ret)
-		ret = check_gpu_id(subject, device->actual_gpu_id);
-	return ret < 0 ? ret : check_minor(subject, device->gpu_id, device->drm_render_minor);
+		ret = check_gpu_id(image, device->actual_gpu_id);
+	return ret < 0 ? ret : check_minor(image, device->gpu_id, device->drm_render_minor);
 }
 
-static int check_distinct(const struct subject *subject, const KfdDeviceEntry *a,
-			  const KfdDeviceEntry *b)
+static int check_distinct(const char *image, const KfdDeviceEntry *a, const KfdDeviceEntry *b)
 {
 	if (a->node_id == b->node_id)
-		return log_error(-EINVAL, "%s %d: node %u is in the image twice", subject->kind,
-				 subject->id, a->node_id);
+		return log_error(-EINVAL, "%s: node %u is in the image twice", image, a->node_id);
 	if (!a->gpu_id || !b->gpu_id)
 		return 0;
 	if (a->gpu_id == b->gpu_id)
-		return log_error(-EINVAL, "%s %d: GPU 0x%04x is in the image twice", subject->kind,
-				 subject->id, a->gpu_id);
+		return log_error(-EINVAL, "%s: GPU 0x%04x is in the image twice", image, a->gpu_id);
 	if (a->drm_render_minor == b->drm_render_minor)
-		return log_error(-EINVAL, "%s %d: GPUs 0x%04x and 0x%04x both have renderD%u",
-				 subject->kind, subject->id, a->gpu_id, b->gpu_id,
-				 a->drm_render_minor);
+		return log_error(-EINVAL, "%s: GPUs 0x%04x and 0x%04x both have renderD%u", image,
+				 a->gpu_id, b->gpu_id, a->drm_render_minor);
 	return 0;
 }
 
-static int check_devices(const struct subject *subject, const CriuKfd *kfd)
+static int check_devices(const char *image, const CriuKfd *kfd)
 {
 	size_t num_gpus = 0;
 	int ret = 0;
 
 	if (kfd->n_device_entries > TOPOLOGY_ENTRIES_MAX)
-		return log_error(-EINVAL, "%s %d: the image has %zu nodes, more than %d",
-				 subject->kind, subject->id, kfd->n_device_entries,
-				 TOPOLOGY_ENTRIES_MAX);
+		return log_error(-EINVAL, "%s: the image has %zu nodes, more than %d", image,
+				 kfd->n_device_entries, TOPOLOGY_ENTRIES_MAX);
 	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
 		num_gpus += kfd->device_entries[i]->gpu_id != 0;
-		ret = check_device(subject, kfd->device_entries[i]);
+		ret = check_device(image, kfd->device_entries[i]);
 		for (size_t j = 0; !ret && j < i; j++)
-			ret = check_distinct(subject, kfd->device_entries[j],
-					     kfd->device_entries[i]);
+			ret = check_distinct(image, kfd->device_entries[j], kfd->device_entries[i]);
 	}
 	if (ret < 0)
 		return ret;
 	if (num_gpus != kfd->num_of_gpus)
-		return log_error(-EINVAL, "%s %d: the image says %u GPUs and has %zu",
-				 subject->kind, subject->id, kfd->num_of_gpus, num_gpus);
+		return log_error(-EINVAL, "%s: the image says %u GPUs and has %zu", image,
+				 kfd->num_of_gpus, num_gpus);
 	return 0;
 }
 
@@ -138,7 +128,7 @@ static const char *find_wrong_object(const KfdBoEntry *bo)
 	return NULL;
 }
 
-static int check_bo(const struct subject *subject, const CriuKfd *kfd, size_t index)
+static int check_bo(const char *image, const CriuKfd *kfd, size_t index)
 {
 	const KfdBoEntry *bo = kfd->bo_entries[index];
 	const KfdDeviceEntry *gpu = image_find_device(kfd, bo->gpu_id);
@@ -147,11 +137,11 @@ static int check_bo(const struct subject *subject, const CriuKfd *kfd, size_t in
 
 	if (!gpu)
 		return log_error(-EINVAL,
-				 "%s %d: BO %zu is of GPU 0x%04x, which the image does not have",
-				 subject->kind, subject->id, index, bo->gpu_id);
+				 "%s: BO %zu is of GPU 0x%04x, which the image does not have",
+				 image, index, bo->gpu_id);
 	if (!kfd_bo_has_one_kind(bo->alloc_flags))
-		return log_error(-EINVAL, "%s %d: BO %zu is of an unknown kind, flags 0x%x",
-				 subject->kind, subject->id, index, bo->alloc_flags);
+		return log_error(-EINVAL, "%s: BO %zu is of an unknown kind, flags 0x%x", image,
+				 index, bo->alloc_flags);
 	if (!bo->size)
 		wrong = "no size";
 	else if (bo->addr > UINT64_MAX - bo->size)
@@ -162,16 +152,14 @@ static int check_bo(const struct subject *subject, const CriuKfd *kfd, size_t in
 		wrong = find_wrong_object(bo);
 	if (wrong)
 		return log_error(-EINVAL,
-				 "%s %d: BO %zu, %" PRIu64 " bytes at 0x%" PRIx64
+				 "%s: BO %zu, %" PRIu64 " bytes at 0x%" PRIx64
 				 " with offset 0x%" PRIx64 ", has %s",
-				 subject->kind, subject->id, index, bo->size, bo->addr, bo->offset,
-				 wrong);
+				 image, index, bo->size, bo->addr, bo->offset, wrong);
 	if (kind == KFD_BO_VRAM && gpu->vram_size && bo->size > gpu->vram_size)
 		return log_error(-EINVAL,
-				 "%s %d: BO %zu has %" PRIu64 " bytes, and GPU 0x%04x has %" PRIu64
+				 "%s: BO %zu has %" PRIu64 " bytes, and GPU 0x%04x has %" PRIu64
 				 " of VRAM",
-				 subject->kind, subject->id, index, bo->size, bo->gpu_id,
-				 gpu->vram_size);
+				 image, index, bo->size, bo->gpu_id, gpu->vram_size);
 	return 0;
 }
 
@@ -216,8 +204,7 @@ static size_t list_spans(const CriuKfd *kfd, bool by_offset, struct span *spans)
 	return count;
 }
 
-static int check_spans(const struct subject *subject, const CriuKfd *kfd, bool by_offset,
-		       struct span *spans)
+static int check_spans(const char *image, const CriuKfd *kfd, bool by_offset, struct span *spans)
 {
 	size_t count = list_spans(kfd, by_offset, spans);
 
@@ -229,27 +216,26 @@ static int check_spans(const struct subject *subject, const CriuKfd *kfd, bool b
 		if (!may_coexist(a, b, by_offset))
 			return log_error(
 				-EINVAL,
-				"%s %d: BOs %zu and %zu of GPU 0x%04x have the same %s, 0x%" PRIx64,
-				subject->kind, subject->id, a->bo, b->bo, a->gpu_id,
+				"%s: BOs %zu and %zu of GPU 0x%04x have the same %s, 0x%" PRIx64,
+				image, a->bo, b->bo, a->gpu_id,
 				by_offset ? "mmap offsets" : "addresses", b->from);
 	}
 	return 0;
 }
 
-static int check_overlaps(const struct subject *subject, const CriuKfd *kfd)
+static int check_overlaps(const char *image, const CriuKfd *kfd)
 {
 	_cleanup_free_ struct span *spans = calloc(kfd->n_bo_entries + 1, sizeof(*spans));
 	int ret;
 
 	if (!spans)
-		return log_error(-ENOMEM, "%s %d: cannot verify", subject->kind, subject->id);
-	ret = check_spans(subject, kfd, false, spans);
-	return ret < 0 ? ret : check_spans(subject, kfd, true, spans);
+		return log_error(-ENOMEM, "%s: cannot verify", image);
+	ret = check_spans(image, kfd, false, spans);
+	return ret < 0 ? ret : check_spans(image, kfd, true, spans);
 }
 
 /* Checks the sums for one GPU, without overflow. Later code can add sizes without a check. */
-static int check_total_size(const struct subject *subject, const CriuKfd *kfd,
-			    const KfdDeviceEntry *gpu)
+static int check_total_size(const char *image, const CriuKfd *kfd, const KfdDeviceEntry *gpu)
 {
 	uint64_t contents = 0, vram = 0;
 
@@ -262,33 +248,33 @@ static int check_total_size(const struct subject *subject, const CriuKfd *kfd,
 			continue;
 		if (bo->size > IMAGE_CONTENTS_MAX - contents)
 			return log_error(-EINVAL,
-					 "%s %d: the BOs of GPU 0x%04x are larger than any file",
-					 subject->kind, subject->id, gpu->gpu_id);
+					 "%s: the BOs of GPU 0x%04x are larger than any file",
+					 image, gpu->gpu_id);
 		contents += bo->size;
 		vram += bo->alloc_flags & KFD_BO_VRAM ? bo->size : 0;
 	}
 	if (gpu->vram_size && vram > gpu->vram_size)
 		return log_error(-EINVAL,
-				 "%s %d: the BOs of GPU 0x%04x have %" PRIu64
+				 "%s: the BOs of GPU 0x%04x have %" PRIu64
 				 " bytes of VRAM, but the GPU has %" PRIu64,
-				 subject->kind, subject->id, gpu->gpu_id, vram, gpu->vram_size);
+				 image, gpu->gpu_id, vram, gpu->vram_size);
 	return 0;
 }
 
-static int check_bos(const struct subject *subject, const CriuKfd *kfd)
+static int check_bos(const char *image, const CriuKfd *kfd)
 {
 	int ret = 0;
 
 	if (kfd->n_bo_entries != kfd->num_of_bos || kfd->n_bo_entries > UINT32_MAX)
-		return log_error(-EINVAL, "%s %d: the image says %" PRIu64 " BOs and has %zu",
-				 subject->kind, subject->id, kfd->num_of_bos, kfd->n_bo_entries);
+		return log_error(-EINVAL, "%s: the image says %" PRIu64 " BOs and has %zu", image,
+				 kfd->num_of_bos, kfd->n_bo_entries);
 	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++)
-		ret = check_bo(subject, kfd, i);
+		ret = check_bo(image, kfd, i);
 	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
 		if (kfd->device_entries[i]->gpu_id)
-			ret = check_total_size(subject, kfd, kfd->device_entries[i]);
+			ret = check_total_size(image, kfd, kfd->device_entries[i]);
 	}
-	return ret < 0 ? ret : check_overlaps(subject, kfd);
+	return ret < 0 ? ret : check_overlaps(image, kfd);
 }
 
 /* The objects that the process makes: those of entries without an owner. */
@@ -309,18 +295,17 @@ static size_t list_made(const CriuKfd *kfd, uint32_t *made)
 
 /* Each object is made once, and the process makes those that it imports from itself. Objects of
  * other processes are in other images. */
-static int check_objects(const struct subject *subject, const CriuKfd *kfd)
+static int check_objects(const char *image, const CriuKfd *kfd)
 {
 	_cleanup_free_ uint32_t *made = calloc(kfd->n_bo_entries + 1, sizeof(*made));
 	size_t count;
 
 	if (!made)
-		return log_error(-ENOMEM, "%s %d: cannot verify", subject->kind, subject->id);
+		return log_error(-ENOMEM, "%s: cannot verify", image);
 	count = list_made(kfd, made);
 	for (size_t i = 1; i < count; i++) {
 		if (made[i] == made[i - 1])
-			return log_error(-EINVAL, "%s %d: two BOs make object %u", subject->kind,
-					 subject->id, made[i]);
+			return log_error(-EINVAL, "%s: two BOs make object %u", image, made[i]);
 	}
 	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
 		const KfdBoEntry *bo = kfd->bo_entries[i];
@@ -330,8 +315,8 @@ static int check_objects(const struct subject *subject, const CriuKfd *kfd)
 			continue;
 		return log_error(
 			-EINVAL,
-			"%s %d: BO %zu is imported from object %u of the same process, which no BO makes",
-			subject->kind, subject->id, i, bo->object);
+			"%s: BO %zu is imported from object %u of the same process, which no BO makes",
+			image, i, bo->object);
 	}
 	return 0;
 }
@@ -404,7 +389,7 @@ static const char *find_wrong_handle(const CriuKfd *kfd, const GemHandleEntry *h
 	return wrong ? wrong : find_wrong_metadata(handle);
 }
 
-static int check_gem_handles(const struct subject *subject, const CriuKfd *kfd)
+static int check_gem_handles(const char *image, const CriuKfd *kfd)
 {
 	size_t lower = 0;
 
@@ -416,9 +401,8 @@ static int check_gem_handles(const struct subject *subject, const CriuKfd *kfd)
 		lower = before && before->gpu_id == handle->gpu_id ? lower + 1 : 0;
 		wrong = find_wrong_handle(kfd, handle, before, lower);
 		if (wrong)
-			return log_error(-EINVAL, "%s %d: GEM handle %u of GPU 0x%04x has %s",
-					 subject->kind, subject->id, handle->handle, handle->gpu_id,
-					 wrong);
+			return log_error(-EINVAL, "%s: GEM handle %u of GPU 0x%04x has %s", image,
+					 handle->handle, handle->gpu_id, wrong);
 	}
 	return 0;
 }
@@ -439,15 +423,17 @@ static int check_saved_on(int id, const SavedOn *saved)
 
 int image_validate_kfd(int id, const CriuKfd *kfd)
 {
-	const struct subject subject = { "kfd", id };
-	int ret = check_devices(&subject, kfd);
+	char image[IMAGE_TEXT];
+	int ret;
 
+	(void)snprintf(image, sizeof(image), "kfd %d", id);
+	ret = check_devices(image, kfd);
 	if (!ret)
-		ret = check_bos(&subject, kfd);
+		ret = check_bos(image, kfd);
 	if (!ret)
-		ret = check_objects(&subject, kfd);
+		ret = check_objects(image, kfd);
 	if (!ret)
-		ret = check_gem_handles(&subject, kfd);
+		ret = check_gem_handles(image, kfd);
 	if (ret < 0)
 		return ret;
 	if (!kfd->num_of_gpus || !kfd->priv_data.len)
@@ -463,18 +449,19 @@ int image_validate_kfd(int id, const CriuKfd *kfd)
 
 int image_validate_render(int id, const CriuRenderNode *render)
 {
-	const struct subject subject = { "render node", id };
+	char image[IMAGE_TEXT];
 	int ret;
 
+	(void)snprintf(image, sizeof(image), "render node %d", id);
 	for (size_t i = 0; i < render->n_owners; i++) {
 		if (render->owners[i]->kfd_id > INT32_MAX)
-			return log_error(-EINVAL, "render node %d: 0x%x is no id of an image", id,
+			return log_error(-EINVAL, "%s: 0x%x is no id of an image", image,
 					 render->owners[i]->kfd_id);
 	}
-	ret = check_gpu_id(&subject, render->gpu_id);
+	ret = check_gpu_id(image, render->gpu_id);
 	if (!ret && render->has_drm_render_minor)
-		ret = check_minor(&subject, render->gpu_id, render->drm_render_minor);
-	return ret < 0 || !render->device ? ret : check_device(&subject, render->device);
+		ret = check_minor(image, render->gpu_id, render->drm_render_minor);
+	return ret < 0 || !render->device ? ret : check_device(image, render->device);
 }
 
 /* The image names all processes with KFD state. A task would wait for another one forever, if it
