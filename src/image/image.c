@@ -20,7 +20,6 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
-#include "image/fields.h"
 #include "image/unpack.h"
 #include "kernel/kfd.h"
 
@@ -281,7 +280,7 @@ static int read_framed(const char *name, uint8_t **ret_bytes, uint64_t *ret_size
 /* Images of other programs have no checksum, and none of this plugin's fields. */
 static int check_missing_sum(const char *name, const ProtobufCMessage *message)
 {
-	return fields_have_own(message)
+	return unpack_has_own_fields(message)
 		       ? log_error(-EIO, "image %s: damaged: its checksum is missing", name)
 		       : 0;
 }
