@@ -12,7 +12,7 @@
 
 #include "criu/log.h"
 #include "image/image_priv.h"
-#include "image/saved_on.h"
+#include "image/image_validate.h"
 #include "kernel/amdgpu_module.h"
 #include "kernel/kfd_priv.h"
 

@@ -10,7 +10,7 @@
 #include "blocks.h"
 #include "criu/log.h"
 #include "facts.h"
-#include "image/saved_on.h"
+#include "image/image_validate.h"
 #include "images.h"
 #include "show_json.h"
 #include "text.h"

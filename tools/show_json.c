@@ -14,7 +14,7 @@
 #include "criu/log.h"
 #include "facts.h"
 #include "image/image.h"
-#include "image/saved_on.h"
+#include "image/image_validate.h"
 #include "images.h"
 #include "text.h"
 #include "tool.h"

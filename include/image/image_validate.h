@@ -8,11 +8,24 @@
 #ifndef AMDGPU_PLUGIN_IMAGE_IMAGE_VALIDATE_H
 #define AMDGPU_PLUGIN_IMAGE_IMAGE_VALIDATE_H
 
+#include <stdbool.h>
+
 #include "criu-amdgpu.pb-c.h"
 
 /* The state of a process that has GPUs, in image @id. */
 int image_validate_kfd(int id, const CriuKfd *kfd);
 int image_validate_render(int id, const CriuRenderNode *render);
 int image_validate_dmabuf(int id, const CriuDmabufNode *dmabuf);
+
+/* The fields of the message saved_on, which says where an image was taken: the texts, and amdgpu's
+ * parameters, by the names of their files. */
+#define SAVED_ON_TEXTS(X) X(kernel) X(driver_version) X(driver_source) X(plugin)
+#define SAVED_ON_PARAMETERS(X) \
+	X(cwsr_enable) X(noretry) X(sched_policy) X(vm_update_mode) X(user_queue)
+
+/* The longest text, with its end. A kernel's release has 65 bytes. */
+#define SAVED_ON_TEXT 128
+/* Whether @text is short enough, and programs can print it. */
+bool image_validate_text(const char *text);
 
 #endif

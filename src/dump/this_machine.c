@@ -8,14 +8,14 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "image/saved_on.h"
+#include "image/image_validate.h"
 #include "kernel/amdgpu_module.h"
 #include "session/dump_session.h"
 
 static int set_text(const char *text, char **field)
 {
 	/* A restore would refuse the image. */
-	if (!saved_on_is_text(text))
+	if (!image_validate_text(text))
 		return 0;
 	*field = strdup(text);
 	return *field ? 0 : -ENOMEM;

@@ -5,16 +5,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "image/image.h"
 #include "image/image_priv.h"
-#include "image/saved_on.h"
 #include "kernel/kfd.h"
 #include "kernel/render_node.h"
 #include "kernel/render_node_gem.h"
@@ -407,11 +406,22 @@ static int check_gem_handles(const char *image, const CriuKfd *kfd)
 	return 0;
 }
 
+bool image_validate_text(const char *text)
+{
+	size_t length = strnlen(text, SAVED_ON_TEXT);
+
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] < ' ' || text[i] > '~')
+			return false;
+	}
+	return length < SAVED_ON_TEXT;
+}
+
 static int check_saved_on(int id, const SavedOn *saved)
 {
 	bool good = true;
 
-#define CHECK(name) good &= !saved || !saved->name || saved_on_is_text(saved->name);
+#define CHECK(name) good &= !saved || !saved->name || image_validate_text(saved->name);
 	SAVED_ON_TEXTS(CHECK)
 #undef CHECK
 	return good ? 0
