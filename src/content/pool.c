@@ -12,7 +12,7 @@
 #include "amdgpu_plugin_util.h"
 #include "content/pool_part.h"
 #include "content/slots.h"
-#include "kernel/free_memory.h"
+#include "kernel/cgroup.h"
 
 /* Each submission lists the pages of its part, so parts are small. A large one makes the fixed cost
  * of a submission small, and of a request to storage. */
@@ -91,7 +91,7 @@ static bool is_free(uint64_t floor)
 {
 	uint64_t bytes = 0;
 
-	return !free_memory_find(&bytes) && bytes >= floor;
+	return !cgroup_find_memory(&bytes) && bytes >= floor;
 }
 
 static int prepare_part(const struct preparation *preparation, size_t index)

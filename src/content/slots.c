@@ -9,7 +9,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/sdma.h"
-#include "kernel/free_memory.h"
+#include "kernel/cgroup.h"
 
 #define PAGE CONTENT_ALIGNMENT
 
@@ -43,7 +43,7 @@ uint64_t slots_choose_bytes(void)
 {
 	uint64_t bytes, little;
 
-	if (free_memory_find(&bytes) < 0)
+	if (cgroup_find_memory(&bytes) < 0)
 		return STAGING_WANTED;
 	little = bytes / SHARE_OF_LITTLE;
 	if (little < STAGING_WANTED)

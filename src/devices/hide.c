@@ -192,15 +192,14 @@ static int choose_name(char name[HIDE_NAME_SIZE])
 int hide_attach(const uint32_t *minors, size_t count, const char name[HIDE_NAME_SIZE],
 		const char **ret_cause)
 {
-	_cleanup_close_ int cgroup = -1, program = -1;
-	int ret = cgroup_open_own(NULL, &cgroup);
+	_cleanup_close_ int cgroup = cgroup_open_own(NULL), program = -1;
 
 	*ret_cause = "too many GPUs are visible";
 	if (count > HIDE_MINORS_MAX)
 		return -E2BIG;
 	*ret_cause = "the task does not see its cgroup (cgroup v2)";
-	if (ret < 0)
-		return ret;
+	if (cgroup < 0)
+		return cgroup;
 	*ret_cause = "the task is in the root cgroup";
 	if (is_root(cgroup))
 		return -EPERM;

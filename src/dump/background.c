@@ -15,7 +15,7 @@
 #include "dump/dump_image.h"
 #include "dump/snapshot.h"
 #include "image/image.h"
-#include "kernel/cgroup_room.h"
+#include "kernel/cgroup.h"
 
 /* A process whose contents are being saved. */
 struct saving {

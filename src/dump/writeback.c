@@ -22,8 +22,7 @@
 #include "dump/dump_image.h"
 #include "image/image.h"
 #include "image/image_dir.h"
-#include "kernel/cgroup_room.h"
-#include "kernel/free_memory.h"
+#include "kernel/cgroup.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
@@ -43,7 +42,7 @@
 static int choose_size(uint64_t option, uint64_t *ret_bytes, uint64_t *ret_floor)
 {
 	uint64_t bytes = option, free_bytes = 0, most;
-	int ret = free_memory_find(&free_bytes);
+	int ret = cgroup_find_memory(&free_bytes);
 
 	if (ret < 0)
 		return ret;

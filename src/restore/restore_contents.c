@@ -11,7 +11,7 @@
 #include "content/kfd_jobs.h"
 #include "criu/log.h"
 #include "image/image.h"
-#include "kernel/cgroup_room.h"
+#include "kernel/cgroup.h"
 #include "kernel/proc.h"
 #include "memory/restore_shared.h"
 #include "restore/handoff.h"

@@ -11,7 +11,7 @@
 #include "content/content.h"
 #include "criu/host.h"
 #include "criu/log.h"
-#include "kernel/cgroup_room.h"
+#include "kernel/cgroup.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "memory/restore_shared.h"

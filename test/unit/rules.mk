@@ -41,7 +41,7 @@ $(BUILD)/unit/test_task_image: LIBS += $(addprefix -Wl$(comma)--wrap=,topology_r
 
 $(BUILD)/unit/test_image_pages: LIBS += -Wl,--wrap=fstatvfs
 
-$(BUILD)/unit/test_slots: LIBS += -Wl,--wrap=free_memory_find
+$(BUILD)/unit/test_slots: LIBS += -Wl,--wrap=cgroup_find_memory
 
 $(BUILD)/unit/test_dump_stop: LIBS += -Wl,--wrap=opendir
 

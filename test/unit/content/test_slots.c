@@ -8,7 +8,7 @@
 
 #include "content/sdma.h"
 #include "content/slots.h"
-#include "kernel/free_memory.h"
+#include "kernel/cgroup.h"
 
 #define PAGE CONTENT_ALIGNMENT
 #define KIB  1024ull
@@ -18,8 +18,8 @@
 static uint64_t free_bytes;
 
 /* The plugin's call comes here. */
-int __wrap_free_memory_find(uint64_t *ret_bytes);
-int __wrap_free_memory_find(uint64_t *ret_bytes)
+int __wrap_cgroup_find_memory(uint64_t *ret_bytes);
+int __wrap_cgroup_find_memory(uint64_t *ret_bytes)
 {
 	if (!free_bytes)
 		return -EIO;

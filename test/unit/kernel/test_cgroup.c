@@ -2,7 +2,7 @@
 /* What the limits of cgroups leave. Directories stand for cgroups. */
 #include "host.h"
 
-#include "kernel/cgroup_room.h"
+#include "kernel/cgroup.h"
 
 #define OWN  "cgroup/pod/container"
 #define NONE "9223372036854771712"
@@ -88,7 +88,7 @@ UNIT_TEST(the_cgroup_with_the_least_room_counts)
 		make_cgroup("cgroup", rows[i].limits[0], rows[i].used[0]);
 		make_cgroup("cgroup/pod", rows[i].limits[1], rows[i].used[1]);
 		make_cgroup(OWN, rows[i].limits[2], rows[i].used[2]);
-		assert_int_equal(cgroup_room_find("pids"), rows[i].room);
+		assert_int_equal(cgroup_find_room("pids"), rows[i].room);
 	}
 }
 
@@ -98,8 +98,8 @@ UNIT_TEST(a_cgroup_without_the_controller_has_the_limits_above_it)
 	make_cgroup("cgroup", "100", "40");
 	set(OWN "/..", "cgroup.procs", "1");
 	set(OWN, "cgroup.procs", "1");
-	assert_int_equal(cgroup_room_find("pids"), 60);
-	assert_int_equal(cgroup_room_find("memory"), UINT64_MAX);
+	assert_int_equal(cgroup_find_room("pids"), 60);
+	assert_int_equal(cgroup_find_room("memory"), UINT64_MAX);
 }
 
 static void make_old_memory(const char *path, const char *limit, const char *used)
@@ -174,8 +174,8 @@ UNIT_TEST(limits_of_version_1_count)
 		print_message("case %s\n", rows[i].name);
 		unit_print("self-cgroup", "%s", rows[i].lines);
 		mount_all(&rows[i].unified, &rows[i].memory, &rows[i].pids);
-		assert_int_equal(cgroup_room_find("memory"), rows[i].memory_room);
-		assert_int_equal(cgroup_room_find("pids"), rows[i].pids_room);
+		assert_int_equal(cgroup_find_room("memory"), rows[i].memory_room);
+		assert_int_equal(cgroup_find_room("pids"), rows[i].pids_room);
 	}
 }
 
