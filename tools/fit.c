@@ -18,9 +18,9 @@
 #include "image/image_priv.h"
 #include "image/image_validate.h"
 #include "images.h"
+#include "kernel/amdgpu_module.h"
 #include "kernel/gpu_use.h"
 #include "kernel/kfd.h"
-#include "kernel/kfd_xnack.h"
 #include "kernel/render_node.h"
 #include "map/explain.h"
 #include "map/map.h"
@@ -112,7 +112,7 @@ static int check_xnack(const struct fit *fit, const struct tool_kfd *kfd, const 
 	for (size_t i = 0; kfd_priv_has_xnack(&priv) && i < map->num_nodes; i++) {
 		const struct topology_node *gpu = map->local[i];
 
-		if (gpu && kfd_xnack_is_forbidden(gpu, fit->noretry))
+		if (gpu && amdgpu_module_forbids_xnack(gpu, fit->noretry))
 			return log_error(
 				-EPERM,
 				"kfd %d: the process was saved with XNACK on, which GPU 0x%04x does not support (gfx10 or newer, or amdgpu.noretry=1)",
@@ -128,7 +128,7 @@ static void print_xnack(const struct fit *fit, const struct tool_kfd *kfd,
 	bool depends = false;
 
 	for (size_t i = 0; i < map->num_nodes; i++)
-		depends |= map->local[i] && kfd_xnack_is_forbidden(map->local[i], 1);
+		depends |= map->local[i] && amdgpu_module_forbids_xnack(map->local[i], 1);
 	if (depends && !fit->kfd_minor && kfd_priv_has_xnack(&priv))
 		printf("  not checked: whether amdgpu has noretry=0 there, which these GPUs need for XNACK\n");
 }
@@ -368,7 +368,7 @@ static int fit_all(struct fit *fit, const struct tool_images *images)
 /* A restore needs /dev/kfd, too. */
 static int ask_driver(struct fit *fit)
 {
-	fit->noretry = kfd_xnack_read_noretry();
+	fit->noretry = amdgpu_module_read_noretry();
 	return kfd_check_version(&fit->kfd_minor);
 }
 

@@ -9,7 +9,7 @@
 
 #include "criu/log.h"
 #include "image/image_priv.h"
-#include "kernel/kfd_xnack.h"
+#include "kernel/amdgpu_module.h"
 #include "kernel/render_node.h"
 
 /* "0x70b3 (renderD128) 0x59ea (renderD129)" */
@@ -35,11 +35,11 @@ static bool has_unreachable(const struct topology *local)
 
 static bool forbids_xnack(const struct gpu_map *map)
 {
-	int noretry = kfd_xnack_read_noretry();
+	int noretry = amdgpu_module_read_noretry();
 	bool found = false;
 
 	for (size_t i = 0; i < map->num_extra; i++)
-		found |= kfd_xnack_is_forbidden(map->extra[i], noretry);
+		found |= amdgpu_module_forbids_xnack(map->extra[i], noretry);
 	return found;
 }
 
