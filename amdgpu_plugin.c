@@ -45,7 +45,7 @@ static int init(int stage)
 	if (ret < 0 || stage == STAGE_PRE_DUMP)
 		return ret;
 	if (stage == STAGE_DUMP) {
-		if (!host_names_tasks())
+		if (!host_has_hook(HOOK_PAUSE_DEVICES))
 			writeback_prepare(&session.dump, 0);
 		return 0;
 	}
@@ -300,6 +300,6 @@ __attribute__((visibility("default"))) struct criu_plugin_desc CR_PLUGIN_DESC = 
 static void __attribute__((constructor)) fit_to_host(void)
 {
 	CR_PLUGIN_DESC.max_hooks = host_count_hooks();
-	if (host_calls_dump_finish())
+	if (host_has_hook(HOOK_DUMP_FINISH))
 		CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE] = (void *)restore_ext_file_retry;
 }

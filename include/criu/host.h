@@ -17,6 +17,10 @@
  * and one more). CRIU refuses a plugin descriptor with more hooks, and then every dump and restore
  * on the machine fails. */
 unsigned int host_count_hooks(void);
+/* Whether CRIU calls the hook. A CRIU with PAUSE_DEVICES names the tasks of a dump before it stops
+ * them. One with POST_FORKING has its descriptor store ready when it loads the plugin. One with
+ * DUMP_FINISH fails the dump if the plugin does. */
+bool host_has_hook(enum criu_plugin_hook hook);
 
 /* The result of a hook for a file or mapping of the plugin. -ENOTSUP becomes -EIO: to CRIU -ENOTSUP
  * means that the plugin does not handle the file, and -EOPNOTSUPP is the same number. */
@@ -86,13 +90,6 @@ void host_stop_cgroup_helper(void);
  * -errno. */
 int host_unused_fd(pid_t pid);
 
-/* Whether CRIU's main process calls POST_FORKING. Such a CRIU has its descriptor store ready when
- * it loads the plugin. */
-bool host_calls_post_forking(void);
-/* Whether CRIU names the tasks of a dump before it stops them (PAUSE_DEVICES). */
-bool host_names_tasks(void);
-/* Whether CRIU calls DUMP_FINISH, and fails the dump if the plugin does. */
-bool host_calls_dump_finish(void);
 /* CRIU's descriptor store, which its main process and the restored tasks share. The first stores a
  * copy of @fd and returns its id, the second returns a descriptor that the caller
  * owns; or -errno. */

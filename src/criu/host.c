@@ -71,6 +71,11 @@ unsigned int host_count_hooks(void)
 	return hooks < HOOK_MAX ? hooks : HOOK_MAX;
 }
 
+bool host_has_hook(enum criu_plugin_hook hook)
+{
+	return host_count_hooks() > hook;
+}
+
 int host_errno(int ret)
 {
 	return ret == -ENOTSUP ? -EIO : ret;
@@ -80,7 +85,7 @@ bool host_copies_mapping_fd(void)
 {
 	/* CRIU 3.19 takes the descriptor over (commit a68975c06) and has cr_fchown(). It has as
 	 * many hooks as older versions, so their number does not distinguish it. */
-	return host_count_hooks() <= HOOK_PAUSE_DEVICES && !cr_fchown;
+	return !host_has_hook(HOOK_PAUSE_DEVICES) && !cr_fchown;
 }
 
 /* The plugin cannot read CRIU's options, which move from version to version. With lazy pages this
@@ -88,7 +93,7 @@ bool host_copies_mapping_fd(void)
  * function fails. Without lazy pages it does nothing. */
 int host_find_lazy_dump(void)
 {
-	if (host_count_hooks() > HOOK_PAUSE_DEVICES || !lazy_pages_setup_zombie)
+	if (host_has_hook(HOOK_PAUSE_DEVICES) || !lazy_pages_setup_zombie)
 		return -ENOENT;
 	return lazy_pages_setup_zombie(0) < 0 ? 0 : -ENOENT;
 }
@@ -119,7 +124,7 @@ bool host_ends_tasks(void)
  * plugins, if the tasks are to run on. The others come to it later. */
 static void undo_locks(void)
 {
-	if (find_final_state() == FINAL_ALIVE && host_count_hooks() > HOOK_PAUSE_DEVICES)
+	if (find_final_state() == FINAL_ALIVE && host_has_hook(HOOK_PAUSE_DEVICES))
 		return;
 	if (unsuspend_lsm)
 		unsuspend_lsm();
@@ -247,21 +252,6 @@ bool host_inventory_take(const char *name)
 {
 	return check_and_remove_inventory_plugin &&
 	       check_and_remove_inventory_plugin(name, strlen(name));
-}
-
-bool host_calls_post_forking(void)
-{
-	return host_count_hooks() > HOOK_POST_FORKING;
-}
-
-bool host_names_tasks(void)
-{
-	return host_count_hooks() > HOOK_PAUSE_DEVICES;
-}
-
-bool host_calls_dump_finish(void)
-{
-	return host_count_hooks() > HOOK_DUMP_FINISH;
 }
 
 int host_store_fd(int fd)

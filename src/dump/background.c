@@ -39,7 +39,7 @@ bool background_is_possible(const struct dump_session *session)
 {
 	const struct options *options = session->options;
 
-	return options->parallel_dump && !options->force && host_calls_dump_finish() &&
+	return options->parallel_dump && !options->force && host_has_hook(HOOK_DUMP_FINISH) &&
 	       !image_is_streamed() && cgroup_room_has_threads();
 }
 

@@ -83,7 +83,7 @@ int restore_init(struct restore_session *session)
 		return ret;
 	/* If an image cannot be read, a task that maps GPUs fails. */
 	(void)task_image_read_tree(session);
-	if (!session->options->parallel_restore || !host_calls_post_forking())
+	if (!session->options->parallel_restore || !host_has_hook(HOOK_POST_FORKING))
 		return 0;
 	ret = handoff_new(&session->options->content, restore_shared_totals(session->shared),
 			  &session->handoff);
