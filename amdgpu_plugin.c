@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_drm.h"
+#include "amdgpu_plugin_util.h"
 #include "criu/after_tasks.h"
 #include "criu/host.h"
 #include "criu/log.h"
@@ -179,36 +180,20 @@ static int dump_ext_file(int fd, int id)
 	return -ENOTSUP;
 }
 
-static int restore_render_file(int id, struct state_image *image)
-{
-	int ret = drm_restore(&session.restore, id, image->render);
-
-	image_done(image);
-	return ret;
-}
-
-static int restore_dmabuf_file(int id, struct state_image *image)
-{
-	int ret = restore_dmabuf_open(&session.restore, id, image->dmabuf);
-
-	image_done(image);
-	return ret;
-}
-
 static int restore_ext_file(int id)
 {
-	struct state_image image = { 0 };
+	_cleanup_(image_done) struct state_image image = { 0 };
 	int ret = restore_read_image(&session.restore, id, &image);
 
 	if (ret < 0)
 		return host_errno(ret);
 	switch (image.kind) {
 	case IMAGE_KFD:
-		return host_errno(restore_kfd(&session.restore, id, image.kfd));
+		return host_errno(restore_kfd(&session.restore, id, take_ptr(&image.kfd)));
 	case IMAGE_RENDER:
-		return host_errno(restore_render_file(id, &image));
+		return host_errno(drm_restore(&session.restore, id, image.render));
 	case IMAGE_DMABUF:
-		return host_errno(restore_dmabuf_file(id, &image));
+		return host_errno(restore_dmabuf_open(&session.restore, id, image.dmabuf));
 	default:
 		image_dir_report_missing(id, session.restore.needed);
 		return -ENOTSUP;

@@ -82,7 +82,7 @@ struct state_image {
 /* Reads the state image of file @id, whichever exists. The kind is IMAGE_NONE if no image
  * exists, and at a second read of a stream. */
 int image_read(int id, struct state_image *ret_image);
-/* Accepts an empty image. A caller that keeps the message sets @image->kind to IMAGE_NONE. */
+/* Accepts an empty image. A caller that keeps the message sets its pointer to NULL. */
 void image_done(struct state_image *image);
 
 /* The pages file for the @size bytes of contents of GPU @gpu_id (as the process knows it). The

@@ -382,8 +382,7 @@ int image_read(int id, struct state_image *ret_image)
 
 void image_done(struct state_image *image)
 {
-	if (image->kind != IMAGE_NONE)
-		protobuf_c_message_free_unpacked(image->message, NULL);
+	protobuf_c_message_free_unpacked(image->message, NULL);
 	*image = (struct state_image){ 0 };
 }
 
