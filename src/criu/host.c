@@ -214,26 +214,19 @@ bool host_is_streaming(void)
 	return streams;
 }
 
-/* CRIU exits if @flags are not those that it passes itself. */
-static int open_streamed(const char *name, int flags)
-{
-	int fd = img_streamer_open(name, flags);
-
-	if (fd >= 0 || fd == -ENOENT)
-		return fd;
-	return -EIO;
-}
-
+/* CRIU exits if the flags are not those that it passes itself. */
 int host_create_streamed(const char *name)
 {
-	int fd = open_streamed(name, O_WRONLY | O_CREAT | O_TRUNC);
+	int fd = img_streamer_open(name, O_WRONLY | O_CREAT | O_TRUNC);
 
-	return fd == -ENOENT ? -EIO : fd;
+	return fd < 0 ? -EIO : fd;
 }
 
 int host_open_streamed(const char *name)
 {
-	return open_streamed(name, O_RDONLY);
+	int fd = img_streamer_open(name, O_RDONLY);
+
+	return fd >= 0 || fd == -ENOENT ? fd : -EIO;
 }
 
 int host_inventory_add(const char *name)
