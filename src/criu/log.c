@@ -24,21 +24,16 @@ extern void print_on_level(unsigned int level, const char *format, ...);
 static struct log_first *kept;
 
 /* crun shows its user a line of CRIU's log only if the line contains "Error ". */
-static const char *line_prefix(unsigned int level)
-{
-	switch (level) {
-	case CRIU_ERROR:
-		return "Error (" PLUGIN_NAME "): ";
-	case CRIU_WARN:
-		return "Warn  (" PLUGIN_NAME "): ";
-	default:
-		return PLUGIN_NAME ": ";
-	}
-}
+static const char *const prefixes[] = {
+	[CRIU_ERROR] = "Error (" PLUGIN_NAME "): ",
+	[CRIU_WARN] = "Warn  (" PLUGIN_NAME "): ",
+	[CRIU_INFO] = PLUGIN_NAME ": ",
+	[CRIU_DEBUG] = PLUGIN_NAME ": ",
+};
 
-static void print_line(unsigned int level, const char *line)
+static void print_line(enum criu_log_level level, const char *line)
 {
-	print_on_level(level, "%s%s\n", line_prefix(level), line);
+	print_on_level(level, "%s%s\n", prefixes[level], line);
 }
 
 static void keep_first(const char *line)
