@@ -106,20 +106,6 @@ UNIT_TEST(only_links_to_known_nodes_are_saved)
 	assert_int_equal(read.nodes[0].links[1].weight, 13);
 }
 
-UNIT_TEST(a_cpu_node_has_gpu_id_0)
-{
-	_cleanup_(topology_done) struct topology topology = { 0 }, read = { 0 };
-	KfdDeviceEntry *entry;
-
-	make_machine(&topology);
-	entry = topology_entry_new(&topology, &topology.nodes[0]);
-	assert_int_equal(entry->gpu_id, 0);
-	assert_int_equal(topology_entries_read(&entry, 1, &read), 0);
-	kfd_device_entry__free_unpacked(entry, NULL);
-	assert_int_equal(read.nodes[0].cpu_cores_count, 64);
-	assert_int_equal(topology_count_gpus(&read), 0);
-}
-
 /* The field numbers of CRIU's own plugin. */
 static const struct {
 	unsigned int number;
@@ -186,19 +172,6 @@ UNIT_TEST(fields_have_the_numbers_of_crius_plugin)
 	assert_int_equal(value, topology.nodes[1].vram_size);
 	assert_true(wire_find(bytes, size, 32, 1, &value, &at));
 	assert_true(wire_has_up_to(at, value, 2));
-	kfd_device_entry__free_unpacked(entry, NULL);
-}
-
-UNIT_TEST(a_node_of_zeros_has_all_required_fields)
-{
-	_cleanup_(topology_done) struct topology topology = { 0 };
-	KfdDeviceEntry *entry;
-	_cleanup_free_ uint8_t *bytes = NULL;
-	size_t size;
-
-	entry = topology_entry_new(&topology, topology_add(&topology));
-	bytes = pack(entry, &size);
-	assert_true(wire_has_up_to(bytes, size, OLD_FIELDS));
 	kfd_device_entry__free_unpacked(entry, NULL);
 }
 

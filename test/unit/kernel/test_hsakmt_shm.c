@@ -78,16 +78,6 @@ static int restore(uint64_t size, uint32_t magic)
 
 #define TEST(name) TEST_WITH(name, begin, unit_end)
 
-TEST(without_a_file_nothing_is_saved)
-{
-	struct hsakmt_shm shared = { 42, 42, 42, 42 };
-
-	assert_int_equal(hsakmt_shm_read(&shared), 0);
-	assert_int_equal(shared.size, 0);
-	assert_int_equal(shared.magic, 0);
-	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-}
-
 TEST(size_first_word_and_modes_are_saved)
 {
 	struct hsakmt_shm shared;
@@ -256,13 +246,6 @@ TEST(an_existing_file_keeps_its_contents)
 	bytes = unit_read(FILE_NAME, &size);
 	assert_int_equal(size, 16);
 	assert_memory_equal(bytes, "theirs of 16 byt", 16);
-}
-
-TEST(an_image_without_a_file_creates_nothing)
-{
-	assert_int_equal(restore(0, 0x12345678), 0);
-	assert_false(unit_exists(FILE_NAME));
-	assert_int_equal(fake.opens, 0);
 }
 
 TEST(invalid_sizes_are_refused)

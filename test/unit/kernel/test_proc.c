@@ -49,14 +49,6 @@ UNIT_TEST(device_paths_are_recognised)
 	}
 }
 
-UNIT_TEST(in_the_same_pid_namespace_the_vpid_is_the_pid)
-{
-	pid_t pid = -1;
-
-	assert_int_equal(proc_vpid(getpid(), &pid), 0);
-	assert_int_equal(pid, getpid());
-}
-
 UNIT_TEST(an_unused_pid_is_no_process)
 {
 	pid_t pid = 42;
@@ -180,25 +172,6 @@ UNIT_TEST(processes_that_share_a_mapping_are_found)
 	unit_end_sleeper(other);
 }
 
-UNIT_TEST(a_process_without_device_mappings_has_an_empty_list)
-{
-	_cleanup_free_ struct proc_mapping *mappings = NULL;
-	size_t count = 42;
-
-	assert_int_equal(proc_list_mappings(getpid(), &mappings, &count), 0);
-	assert_int_equal(count, 0);
-}
-
-UNIT_TEST(listing_mappings_of_no_process_is_an_error)
-{
-	struct proc_mapping *mappings = NULL;
-	size_t count = 42;
-
-	assert_true(proc_list_mappings(0x7fffffff, &mappings, &count) < 0);
-	assert_null(mappings);
-	assert_int_equal(count, 42);
-}
-
 /* As CRIU's restorer makes it with --lazy-pages. */
 UNIT_TEST(memory_that_a_userfaultfd_fills_is_found)
 {
@@ -219,11 +192,6 @@ UNIT_TEST(memory_that_a_userfaultfd_fills_is_found)
 	assert_int_equal(ioctl(fd, UFFDIO_UNREGISTER, &missing.range), 0);
 	assert_int_equal(proc_has_lazy_memory(getpid()), 0);
 	assert_int_equal(munmap(memory, size), 0);
-}
-
-UNIT_TEST(no_process_has_no_lazy_memory)
-{
-	assert_int_equal(proc_has_lazy_memory(1 << 30), -ESRCH);
 }
 
 /* Pages 0 to 5; page 3 is missing, and page 1 has other rights than its neighbours. */
