@@ -140,11 +140,3 @@ UNIT_TEST(missing_or_damaged_pages_are_refused_by_name)
 	assert_true(image_open_pages(5, 0xbeef, 4096, &fd) < 0);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-5-beef.img");
 }
-
-UNIT_TEST(a_vintage_a_process_without_contents_needs_no_pages_file)
-{
-	int fd = -2;
-
-	assert_int_equal(image_open_pages(5, 0xbeef, 0, &fd), 0);
-	assert_int_equal(fd, -1);
-}

@@ -92,27 +92,6 @@ UNIT_TEST(streamed_images_have_the_bytes_of_files)
 	}
 }
 
-UNIT_TEST(a_streamed_image_can_be_read_once)
-{
-	CriuKfd *kfd;
-
-	start_streaming(true);
-	write_kfd(1, LARGE);
-	write_kfd(2, 0);
-	turn_stream();
-	for (int id = 1; id <= 2; id++) {
-		assert_int_equal(image_read_kfd(id, &kfd), 0);
-		assert_int_equal(kfd->pid, 4711);
-		assert_int_equal(kfd->priv_data.len, id == 1 ? LARGE : 0);
-		for (size_t i = 0; i < kfd->priv_data.len; i++)
-			assert_int_equal(kfd->priv_data.data[i], (uint8_t)(i * 7 >> 3));
-		criu_kfd__free_unpacked(kfd, NULL);
-		assert_int_equal(image_read_kfd(id, &kfd), -ENOENT);
-	}
-	assert_int_equal(image_read_kfd(3, &kfd), -ENOENT);
-	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-}
-
 /* Reading is the only way to learn the kind, and a stream has each image once. */
 UNIT_TEST(image_read_finds_a_streamed_image_once)
 {
@@ -210,17 +189,6 @@ UNIT_TEST(a_length_beyond_all_memory_takes_none)
 	write_streamed("amdgpu-kfd-3.img", possible, sizeof(possible));
 	assert_int_equal(image_read_kfd(3, &kfd), -EIO);
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 3);
-}
-
-UNIT_TEST(garbage_is_refused_by_name)
-{
-	static const uint8_t garbage[] = { 3, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255 };
-	CriuKfd *kfd;
-
-	start_streaming(false);
-	write_streamed("amdgpu-kfd-1.img", garbage, sizeof(garbage));
-	assert_int_equal(image_read_kfd(1, &kfd), -EINVAL);
-	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "parse");
 }
 
 UNIT_TEST(a_streamer_that_ends_fails_the_write_by_name)
