@@ -60,16 +60,6 @@ static int read_with(const char *variable, const char *value, struct options *op
 
 #define TEST(name) TEST_WITH(name, clean_environment, unit_end)
 
-TEST(without_variables_every_check_is_on)
-{
-	struct options options;
-
-	assert_int_equal(options_read(&options), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
-		assert_true(value_of(&options, i));
-	assert_true(options.content.copy_timeout_s > 0);
-}
-
 TEST(force_is_off_by_default)
 {
 	struct options options;
@@ -123,21 +113,6 @@ TEST(an_invalid_switch_is_refused_with_variable_and_value)
 			assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 		}
 	}
-}
-
-TEST(staging_memory_accepts_units)
-{
-	struct options standard, options;
-
-	assert_int_equal(options_read(&standard), 0);
-	assert_int_equal(read_with("KFD_MAX_BUFFER_SIZE", "0", &options), 0);
-	assert_int_equal(options.content.staging_bytes, standard.content.staging_bytes);
-	assert_int_equal(read_with("KFD_MAX_BUFFER_SIZE", "1048576", &options), 0);
-	assert_int_equal(options.content.staging_bytes, 1048576);
-	assert_int_equal(read_with("KFD_MAX_BUFFER_SIZE", "64K", &options), 0);
-	assert_int_equal(options.content.staging_bytes, 65536);
-	assert_int_equal(read_with("KFD_MAX_BUFFER_SIZE", "2G", &options), 0);
-	assert_int_equal(options.content.staging_bytes, 2ULL << 30);
 }
 
 TEST(the_copy_timeout_can_be_set)
