@@ -81,23 +81,6 @@ static bool is_of_hierarchy(const char *line, const char *controller)
 	return !strncmp(type, " - cgroup ", strlen(" - cgroup ")) && has_item(options, controller);
 }
 
-/* Parses a line of mountinfo: "id parent device root point options ... - type source options". */
-static bool parse_mount(char *line, const char *controller, char **ret_root, char **ret_point)
-{
-	char *fields[5], *rest = line;
-
-	if (!is_of_hierarchy(line, controller))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		fields[i] = strsep(&rest, " ");
-		if (!fields[i])
-			return false;
-	}
-	*ret_root = fields[3];
-	*ret_point = fields[4];
-	return true;
-}
-
 /* Opens cgroup @path below the mount of cgroup @root at @point. -ENOENT: this mount does not show
  * it. */
 static int open_below(const char *path, const char *root, const char *point)
@@ -115,7 +98,7 @@ int cgroup_open_own(const char *controller)
 {
 	_cleanup_fclose_ FILE *mounts = NULL;
 	_cleanup_free_ char *line = NULL;
-	char path[PATH_MAX];
+	char path[PATH_MAX], root[PATH_MAX], point[PATH_MAX];
 	size_t room = 0;
 	int fd = -ENOENT;
 	int ret = read_own_path(controller, path);
@@ -125,10 +108,10 @@ int cgroup_open_own(const char *controller)
 	mounts = stream_open("/proc/self/mountinfo");
 	if (!mounts)
 		return -errno;
+	/* "id parent device root point options ... - type source options" */
 	while (fd < 0 && getline(&line, &room, mounts) >= 0) {
-		char *root, *point;
-
-		if (parse_mount(line, controller, &root, &point))
+		if (is_of_hierarchy(line, controller) &&
+		    sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) == 2)
 			fd = open_below(path, root, point);
 	}
 	return fd;
