@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -15,6 +16,8 @@ struct pid_list;
 /* The largest pid is below this (PID_MAX_LIMIT in the kernel's linux/threads.h). */
 #define PROC_PIDS_MAX 4194304
 
+/* Opens /proc/@pid/@name for reading. -ESRCH: the process has ended. */
+int proc_open_file(pid_t pid, const char *name, FILE **ret_file);
 /* The pid of the tracee of this thread that has @vpid. -ESRCH: there is none. */
 int proc_find_tracee(pid_t vpid, pid_t *ret_pid);
 /* The pid of process @pid in the process's own pid namespace. -ESRCH: there is no such process. */

@@ -39,8 +39,7 @@ struct status {
 	bool no_new_privs;
 };
 
-/* Opens /proc/@pid/@name. -ESRCH: the process has ended. */
-static int open_file(pid_t pid, const char *name, FILE **ret_file)
+int proc_open_file(pid_t pid, const char *name, FILE **ret_file)
 {
 	char path[64];
 
@@ -81,7 +80,7 @@ static int read_status(pid_t pid, struct status *ret_status)
 	struct status status = { .tracer = -1, .vpid = -1 };
 	_cleanup_fclose_ FILE *file = NULL;
 	char line[256];
-	int ret = open_file(pid, "status", &file);
+	int ret = proc_open_file(pid, "status", &file);
 
 	if (ret < 0)
 		return ret;
@@ -457,7 +456,7 @@ int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *re
 	_cleanup_fclose_ FILE *file = NULL;
 	_cleanup_free_ char *line = NULL;
 	size_t count = 0, room = 0;
-	int ret = open_file(pid, "maps", &file);
+	int ret = proc_open_file(pid, "maps", &file);
 
 	if (ret < 0)
 		return ret;
@@ -485,7 +484,7 @@ int proc_has_lazy_memory(pid_t pid)
 	_cleanup_fclose_ FILE *file = NULL;
 	_cleanup_free_ char *line = NULL;
 	size_t room = 0;
-	int ret = open_file(pid, "smaps", &file);
+	int ret = proc_open_file(pid, "smaps", &file);
 
 	if (ret < 0)
 		return ret;
@@ -542,7 +541,7 @@ int proc_find_unmapped(pid_t pid, struct proc_range *ranges, size_t count,
 {
 	struct proc_range mapped = { 0 }, next = { 0 };
 	_cleanup_fclose_ FILE *file = NULL;
-	int ret = open_file(pid, "maps", &file);
+	int ret = proc_open_file(pid, "maps", &file);
 
 	if (ret < 0)
 		return ret;

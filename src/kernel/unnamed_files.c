@@ -79,17 +79,6 @@ static void walk_done(struct walk *walk)
 	free(walk->line);
 }
 
-static int walk_open(struct walk *walk)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", walk->pid);
-	walk->file = stream_open(path);
-	if (walk->file)
-		return 0;
-	return errno == ENOENT ? -ESRCH : -errno;
-}
-
 /* Return: 1, 0 at the end. */
 static int walk_next(struct walk *walk, struct unnamed *ret_found)
 {
@@ -115,7 +104,7 @@ int unnamed_files_find(pid_t pid, const struct proc_range *ranges, size_t count,
 {
 	_cleanup_(walk_done) struct walk walk = { .pid = pid };
 	struct unnamed found;
-	int ret = walk_open(&walk);
+	int ret = proc_open_file(pid, "maps", &walk.file);
 
 	if (ret < 0)
 		return ret;
@@ -131,7 +120,7 @@ int unnamed_files_largest(pid_t pid, uint64_t *ret_bytes)
 {
 	_cleanup_(walk_done) struct walk walk = { .pid = pid };
 	struct unnamed found;
-	int ret = walk_open(&walk);
+	int ret = proc_open_file(pid, "maps", &walk.file);
 
 	*ret_bytes = 0;
 	if (ret < 0)
