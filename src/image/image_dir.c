@@ -50,27 +50,22 @@ bool image_dir_parse_name(const char *name, struct image_name *ret_name)
 /* The images of all kinds, in memory that the caller frees. After an error, those before it. */
 static int list_names(struct image_name **ret_names, size_t *ret_count)
 {
-	int fd, error = 0, ret = 0;
-	struct dirent *entry;
-	DIR *stream;
-
 	/* Reading a directory moves its position, and CRIU needs the position of its own
 	 * descriptor. */
-	fd = fd_open_at(host_image_dir(), ".", O_RDONLY | O_DIRECTORY);
-	if (fd < 0)
-		return log_error(fd, "images: cannot list the directory");
-	stream = fdopendir(fd);
+	int fd = fd_open_at(host_image_dir(), ".", O_RDONLY | O_DIRECTORY), error = 0, ret = 0;
+	_cleanup_closedir_ DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
 	if (!stream) {
-		(void)close(fd);
-		return log_error(-ENOMEM, "images: cannot list the directory");
+		error = fd < 0 ? fd : -ENOMEM;
+		fd_close(&fd);
 	}
-	while (!ret && (entry = next_entry(stream, &error))) {
+	while (stream && !ret && (entry = next_entry(stream, &error))) {
 		struct image_name image;
 
 		if (image_dir_parse_name(entry->d_name, &image))
 			ret = array_append(ret_names, ret_count, sizeof(image), &image);
 	}
-	(void)closedir(stream);
 	ret = ret < 0 ? ret : error;
 	return ret < 0 ? log_error(ret, "images: cannot list the directory") : 0;
 }
