@@ -14,6 +14,9 @@
 
 #define KFD_PATH "/dev/kfd"
 
+/* Bytes of a page of a GPU. */
+#define KFD_GPU_PAGE 4096u
+
 struct kfd_version_args {
 	uint32_t major;
 	uint32_t minor;

@@ -18,7 +18,6 @@
 #include "kernel/render_node.h"
 #include "kernel/render_node_gem.h"
 
-#define PAGE 4096
 /* The type that starts each object in the private data. */
 #define OBJECT_TYPE_SIZE 4
 
@@ -99,11 +98,11 @@ static int check_devices(const char *image, const CriuKfd *kfd)
 /* For BOs with contents. The program or the driver chooses the ranges of other BOs. */
 static const char *find_wrong_range(const KfdBoEntry *bo)
 {
-	if (bo->size % PAGE)
+	if (bo->size % KFD_GPU_PAGE)
 		return "a size of no whole pages";
-	if (bo->addr % PAGE)
+	if (bo->addr % KFD_GPU_PAGE)
 		return "an address inside a page";
-	if (bo->offset % PAGE)
+	if (bo->offset % KFD_GPU_PAGE)
 		return "an mmap offset inside a page";
 	if (bo->offset > UINT64_MAX - bo->size)
 		return "an mmap offset too high for its size";
@@ -322,7 +321,7 @@ static int check_objects(const char *image, const CriuKfd *kfd)
 
 static const char *find_wrong_mapping(const DrmVmEntry *mapping, uint64_t bo_size)
 {
-	if (!mapping->size || (mapping->addr | mapping->size | mapping->offset) % PAGE)
+	if (!mapping->size || (mapping->addr | mapping->size | mapping->offset) % KFD_GPU_PAGE)
 		return "a mapping that is no whole pages";
 	if (mapping->size > bo_size || mapping->offset > bo_size - mapping->size)
 		return "a mapping outside of its BO";
@@ -338,7 +337,7 @@ static const char *find_wrong_other(const CriuKfd *kfd, const GemHandleEntry *ha
 		return "an impossible object";
 	if (!handle->owner_pid || handle->owner_pid > INT32_MAX || handle->owner_pid == kfd->pid)
 		return "an impossible owner";
-	return !handle->size || (handle->size | handle->offset) % PAGE
+	return !handle->size || (handle->size | handle->offset) % KFD_GPU_PAGE
 		       ? "an object that is no whole pages"
 		       : NULL;
 }

@@ -25,8 +25,6 @@
 #define UNREADABLE      8
 #define UNREADABLE_SIZE 1024
 
-#define GPU_PAGE 4096
-
 /* Descriptors that a process may have open besides dma-bufs. */
 #define OTHER_DESCRIPTORS 4096
 
@@ -427,7 +425,7 @@ int kfd_memory_map(int fd, uint64_t handle, const uint32_t *gpu_ids, uint32_t nu
 int kfd_memory_take_handle(int fd, uint32_t gpu_id, uint64_t *ret_handle)
 {
 	struct kfd_alloc_args args = {
-		.size = GPU_PAGE,
+		.size = KFD_GPU_PAGE,
 		.gpu_id = gpu_id,
 		.flags = KFD_BO_GTT | KFD_BO_WRITABLE,
 	};

@@ -35,8 +35,6 @@
  */
 #define KFD_MINOR_ONE_XCC 17
 
-#define GPU_PAGE 4096u
-
 /* Offsets of ctl_stack_size and mqd_size in the queue's record (kfd_criu_queue_priv_data in
  * kfd_priv.h). */
 #define RECORD_STACK_SIZE 108u
@@ -265,7 +263,7 @@ bool kfd_queue_exceeds_stack(const struct kfd_queue *queue)
 	/* Older kernels do not state it. */
 	if (!has_stack(queue) || !most)
 		return false;
-	most = (most + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE;
+	most = (most + KFD_GPU_PAGE - 1) / KFD_GPU_PAGE * KFD_GPU_PAGE;
 	return queue->saved->ctl_stack_size > most * saved_xccs(queue);
 }
 
