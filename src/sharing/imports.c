@@ -35,16 +35,11 @@ struct made {
 struct import {
 	/* Sorts the list, and is the first member for compare_u64(). */
 	uint64_t handle;
-	uint32_t object;
-	/* RESTORE imports the BO by its share handle. Then its index in the list of BOs without
-	 * the other imports. */
-	bool by_share_handle;
+	/* A copy, because the list of BOs loses the entry. */
+	KfdBoEntry entry;
+	/* If RESTORE imports the BO by its share handle: its index in the list of BOs without the
+	 * other imports. */
 	uint32_t bo;
-	pid_t owner;
-	uint32_t gpu_id;
-	uint64_t addr;
-	uint64_t size;
-	uint64_t old_offset;
 	struct kfd_priv_bo_record record;
 };
 
@@ -93,18 +88,12 @@ static int add_import(struct imports *imports, const KfdBoEntry *bo,
 {
 	const struct import import = {
 		.handle = KFD_HANDLE(bo->gpu_id, record->handle),
-		.object = bo->object,
-		.by_share_handle = bo->by_share_handle,
+		.entry = *bo,
 		.bo = (uint32_t)imports->num_taken,
-		.owner = (pid_t)bo->owner_pid,
-		.gpu_id = bo->gpu_id,
-		.addr = bo->addr,
-		.size = bo->size,
-		.old_offset = bo->offset,
 		.record = *record,
 	};
 
-	if (import.by_share_handle)
+	if (bo->by_share_handle)
 		imports->taken[imports->num_taken++] = import.handle;
 	return array_append(&imports->list, &imports->count, sizeof(import), &import);
 }
@@ -341,19 +330,19 @@ static int import_and_map(struct importer *importer, const struct import *import
 
 	if (ret < 0)
 		return ret;
-	ret = kfd_memory_import(importer->fillers.fd, import->gpu_id, import->addr, dmabuf_fd,
-				&handle);
+	ret = kfd_memory_import(importer->fillers.fd, import->entry.gpu_id, import->entry.addr,
+				dmabuf_fd, &handle);
 	if (ret < 0)
 		return log_error(ret,
-				 "kfd %d: BO at 0x%" PRIx64 ": cannot import it from process %d",
-				 task->kfd_id, import->addr, import->owner);
+				 "kfd %d: BO at 0x%" PRIx64 ": cannot import it from process %u",
+				 task->kfd_id, import->entry.addr, import->entry.owner_pid);
 	ret = fillers_check(&importer->fillers, handle, import->handle);
 	if (ret < 0)
 		return ret;
 	ret = kfd_memory_map(importer->fillers.fd, handle, import->record.gpu_ids,
 			     import->record.num_gpus);
 	return ret < 0 ? log_error(ret, "kfd %d: BO at 0x%" PRIx64 ": cannot map it to %u GPUs",
-				   task->kfd_id, import->addr, import->record.num_gpus)
+				   task->kfd_id, import->entry.addr, import->record.num_gpus)
 		       : 0;
 }
 
@@ -361,12 +350,12 @@ static int import_and_map(struct importer *importer, const struct import *import
 static int note_mapping(const struct restored_task *task, const struct import *import,
 			const struct object *object)
 {
-	const struct topology_node *saved = saved_gpu(task, import->gpu_id);
+	const struct topology_node *saved = saved_gpu(task, import->entry.gpu_id);
 	const struct mapped_bo mapped = {
 		.saved_minor = saved->drm_render_minor,
-		.addr = import->addr,
-		.size = import->size,
-		.old_offset = import->old_offset,
+		.addr = import->entry.addr,
+		.size = import->entry.size,
+		.old_offset = import->entry.offset,
 		.new_offset = object->mmap_offset,
 	};
 	int ret;
@@ -382,16 +371,16 @@ static int fetch(struct importer *importer, const struct import *import, struct 
 {
 	const struct restore_session *session = importer->session;
 	struct awaited_object awaited = {
-		.number = import->object,
-		.size = import->size,
-		.gpu_id = import->gpu_id,
-		.owner = import->owner,
+		.number = import->entry.object,
+		.size = import->entry.size,
+		.gpu_id = import->entry.gpu_id,
+		.owner = (pid_t)import->entry.owner_pid,
 		.known_owner = importer->known_owner,
 	};
 	int ret;
 
 	(void)snprintf(awaited.name, sizeof(awaited.name), "kfd %d: BO at 0x%" PRIx64,
-		       session->task.kfd_id, import->addr);
+		       session->task.kfd_id, import->entry.addr);
 	ret = imports_fetch(session, &awaited, ret_object, ret_fd);
 	importer->known_owner = awaited.known_owner;
 	return ret;
@@ -434,8 +423,8 @@ static int check_joined(struct importer *importer, const struct import *import,
 	return log_error(
 		-EXDEV,
 		"kfd %d: BO at 0x%" PRIx64
-		": the driver has not shared it with process %d by its share handle; restore where the job was dumped, with that driver",
-		task->kfd_id, import->addr, import->owner);
+		": the driver has not shared it with process %u by its share handle; restore where the job was dumped, with that driver",
+		task->kfd_id, import->entry.addr, import->entry.owner_pid);
 }
 
 int imports_restore(struct restore_session *session, int fd, const struct kfd_state *state)
@@ -461,8 +450,8 @@ int imports_restore(struct restore_session *session, int fd, const struct kfd_st
 	for (size_t i = 0; !ret && i < imports->count; i++) {
 		const struct import *import = &imports->list[i];
 
-		num_joined += import->by_share_handle;
-		ret = import->by_share_handle
+		num_joined += import->entry.by_share_handle;
+		ret = import->entry.by_share_handle
 			      ? check_joined(&importer, import, &state->bos[import->bo])
 			      : import_bo(&importer, import);
 	}
