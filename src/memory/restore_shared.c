@@ -23,8 +23,8 @@ struct restore_shared {
 	uint8_t handoff_ready;
 	struct content_totals totals;
 	struct log_first first_error;
-	/* The tasks in each phase. */
-	unsigned int counts[PHASES];
+	/* The tasks that have left PHASE_NONE. */
+	unsigned int count;
 	/* Phase of each task (enum task_phase), by vpid. */
 	uint8_t phases[PROC_PIDS_MAX];
 	/* VRAM that tasks have claimed of each GPU, by gpu_id. */
@@ -69,13 +69,12 @@ void restore_shared_set_phase(struct restore_shared *shared, pid_t vpid, enum ta
 	uint8_t old =
 		__atomic_exchange_n(&shared->phases[vpid % PROC_PIDS_MAX], phase, __ATOMIC_ACQ_REL);
 
-	(void)__atomic_sub_fetch(&shared->counts[old], 1, __ATOMIC_ACQ_REL);
-	(void)__atomic_add_fetch(&shared->counts[phase], 1, __ATOMIC_ACQ_REL);
+	(void)__atomic_add_fetch(&shared->count, old == PHASE_NONE, __ATOMIC_ACQ_REL);
 }
 
-unsigned int restore_shared_count(const struct restore_shared *shared, enum task_phase phase)
+unsigned int restore_shared_count(const struct restore_shared *shared)
 {
-	return __atomic_load_n(&shared->counts[phase], __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&shared->count, __ATOMIC_ACQUIRE);
 }
 
 int restore_shared_add_range(struct restore_shared *shared, pid_t vpid, struct proc_range range)

@@ -17,7 +17,6 @@ enum task_phase {
 	/* The main process loads the contents; everything else is restored. */
 	PHASE_HANDED_OFF,
 	PHASE_DONE,
-	PHASES,
 };
 
 struct content_totals;
@@ -30,8 +29,8 @@ void restore_shared_free(struct restore_shared *shared);
 
 enum task_phase restore_shared_phase(const struct restore_shared *shared, pid_t vpid);
 void restore_shared_set_phase(struct restore_shared *shared, pid_t vpid, enum task_phase phase);
-/* How many tasks are in @phase. Not for PHASE_NONE. */
-unsigned int restore_shared_count(const struct restore_shared *shared, enum task_phase phase);
+/* How many tasks have left PHASE_NONE. */
+unsigned int restore_shared_count(const struct restore_shared *shared);
 
 /* Memory of task @vpid that GPUs use. -ENOSPC: there is no more room. */
 int restore_shared_add_range(struct restore_shared *shared, pid_t vpid, struct proc_range range);

@@ -309,18 +309,6 @@ static int note_mappings(struct restore *restore)
 	return ret < 0 ? log_error(ret, "kfd %d: cannot record its mappings", task->kfd_id) : 0;
 }
 
-static int load_contents(struct restore *restore)
-{
-	struct restore_session *session = restore->session;
-	enum task_phase phase;
-	int ret = restore_contents_load(session, &restore->state, &phase);
-
-	if (ret < 0)
-		return ret;
-	restore_shared_set_phase(session->shared, session->task.vpid, phase);
-	return 0;
-}
-
 static int check_queues(struct restore *restore)
 {
 	uint32_t kfd_minor;
@@ -370,7 +358,7 @@ static int complete(struct restore *restore)
 	if (ret < 0)
 		return ret;
 	gpu_files_close_unneeded(session);
-	return load_contents(restore);
+	return restore_contents_load(session, &restore->state);
 }
 
 static int restore_state(struct restore *restore)

@@ -13,6 +13,7 @@
 #include "image/image.h"
 #include "kernel/cgroup.h"
 #include "kernel/proc.h"
+#include "memory/gpu_files.h"
 #include "memory/restore_shared.h"
 #include "restore/handoff.h"
 
@@ -23,7 +24,7 @@ static int open_pages(const struct restored_task *task, struct content_job *jobs
 	for (uint32_t i = 0; !ret && i < num_jobs; i++) {
 		struct content_job *job = &jobs[i];
 		const struct topology_node *saved = topology_find_gpu(&task->saved, job->gpu_id);
-		const struct topology_node *gpu = task->map.local[saved - task->saved.nodes];
+		const struct topology_node *gpu = gpu_files_local(task, saved);
 
 		job->render_minor = gpu->drm_render_minor;
 		job->pci_device = topology_pci_device(gpu);
@@ -101,33 +102,35 @@ static int load_streams(const struct restore_session *session, struct kfd_jobs *
 	return ret;
 }
 
-static int load_files(const struct restore_session *session, struct kfd_jobs *jobs,
-		      enum task_phase *ret_phase)
+static int load_all(const struct restore_session *session, struct kfd_jobs *jobs,
+		    enum task_phase *phase)
 {
-	bool hand_off = session->handoff && restore_shared_handoff_is_ready(session->shared);
-	int ret = open_pages(&session->task, jobs->jobs, jobs->num_jobs);
+	int ret;
 
+	if (image_is_streamed())
+		return load_streams(session, jobs);
+	ret = open_pages(&session->task, jobs->jobs, jobs->num_jobs);
 	if (ret < 0)
 		return ret;
-	*ret_phase = hand_off ? PHASE_HANDED_OFF : PHASE_DONE;
-	return hand_off ? handoff_send(session->handoff, jobs->jobs, jobs->num_jobs)
-			: load(session, jobs->jobs, jobs->num_jobs);
+	if (!session->handoff || !restore_shared_handoff_is_ready(session->shared))
+		return load(session, jobs->jobs, jobs->num_jobs);
+	*phase = PHASE_HANDED_OFF;
+	return handoff_send(session->handoff, jobs->jobs, jobs->num_jobs);
 }
 
-int restore_contents_load(const struct restore_session *session, const struct kfd_state *state,
-			  enum task_phase *ret_phase)
+int restore_contents_load(const struct restore_session *session, const struct kfd_state *state)
 {
 	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
+	enum task_phase phase = PHASE_DONE;
 	/* The task that owns an object loads its contents. */
 	int ret = kfd_jobs_init_saved(state, session->task.kfd, &jobs);
 
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", session->task.kfd_id);
 	ret = kfd_jobs_set_checksums(&jobs, session->task.kfd_id, session->task.kfd);
-	if (ret < 0)
-		return ret;
-	if (!image_is_streamed())
-		return load_files(session, &jobs, ret_phase);
-	*ret_phase = PHASE_DONE;
-	return load_streams(session, &jobs);
+	if (!ret)
+		ret = load_all(session, &jobs, &phase);
+	if (!ret)
+		restore_shared_set_phase(session->shared, session->task.vpid, phase);
+	return ret;
 }

@@ -4,16 +4,14 @@
 #define AMDGPU_PLUGIN_RESTORE_RESTORE_CONTENTS_H
 
 #include "kernel/kfd.h"
-#include "memory/restore_shared.h"
 #include "session/restore_session.h"
 
 /* In a task, before RESTORE: checks that the pages files exist and have the sizes of the BOs in the
  * validated image. Does not check streams. Logs on error. */
 int restore_contents_check(const struct restored_task *task);
 
-/* In a task, after RESTORE has put the BOs in @state. PHASE_DONE: their contents are in place.
- * PHASE_HANDED_OFF: the main process loads them. Logs on error. */
-int restore_contents_load(const struct restore_session *session, const struct kfd_state *state,
-			  enum task_phase *ret_phase);
+/* In a task, after RESTORE has put the BOs in @state: loads their contents, or hands them to the
+ * main process, and sets the phase of the task. Logs on error. */
+int restore_contents_load(const struct restore_session *session, const struct kfd_state *state);
 
 #endif

@@ -217,12 +217,8 @@ static int kill_all(struct resume *resume, pid_t pid, int ret)
 static int first_call(struct restore_session *session, pid_t pid)
 {
 	_cleanup_(resume_done) struct resume resume = { .session = session };
-	unsigned int count = 0;
-	int ret;
-
-	for (int phase = PHASE_IN_PROGRESS; phase < PHASES; phase++)
-		count += restore_shared_count(session->shared, phase);
-	ret = count ? resume_all(&resume, count) : 0;
+	unsigned int count = restore_shared_count(session->shared);
+	int ret = count ? resume_all(&resume, count) : 0;
 	if (ret < 0)
 		return kill_all(&resume, pid, ret);
 	restore_guard_free(session->guard);
