@@ -62,10 +62,8 @@ static int send_bos(int socket, struct message *message, const struct content_jo
 
 	/* cppcheck-suppress knownConditionTrueFalse ; send_job() has at least one more BO */
 	for (size_t i = 0; i < count; i++) {
-		const struct content_bo *bo = &job->bos[first + i];
-
-		message->bos[i] = (struct message_bo){ bo->size, bo->checksum };
-		fds[i] = bo->dmabuf_fd;
+		message->bos[i] = job->bos[first + i];
+		fds[i] = message->bos[i].dmabuf_fd;
 	}
 	return handoff_message_send(socket, message, MESSAGE_BOS, fds, count);
 }
@@ -74,13 +72,7 @@ static int send_job(int socket, struct message *message, const struct content_jo
 {
 	int ret;
 
-	message->job = (struct message_job){
-		.gpu_id = job->gpu_id,
-		.render_minor = job->render_minor,
-		.pci_device = job->pci_device,
-		.num_bos = job->num_bos,
-		.has_checksums = job->has_checksums,
-	};
+	message->job = *job;
 	ret = handoff_message_send(socket, message, MESSAGE_JOB, &job->image_fd,
 				   job->image_fd >= 0);
 	for (size_t i = 0; !ret && i < job->num_bos; i += MESSAGE_FDS_MAX)
@@ -147,29 +139,27 @@ static int make_room(struct handoff *handoff, struct handoff_task *task, size_t 
 }
 
 static int add_job(struct handoff *handoff, struct handoff_task *task,
-		   const struct message_job *message, struct message_extra *extra)
+		   const struct content_job *sent, struct message_extra *extra)
 {
-	/* A task reads a stream itself. */
-	const struct content_job job = {
-		.gpu_id = message->gpu_id,
-		.render_minor = message->render_minor,
-		.pci_device = message->pci_device,
-		.image_fd = extra->num_fds ? extra->fds[0] : -1,
-		.has_checksums = message->has_checksums,
-	};
-	int ret = array_append(&task->jobs, &task->num_jobs, sizeof(job), &job);
+	struct content_job job = *sent;
+	int ret;
+
+	job.bos = NULL;
+	job.num_bos = 0;
+	job.image_fd = extra->num_fds ? extra->fds[0] : -1;
+	ret = array_append(&task->jobs, &task->num_jobs, sizeof(job), &job);
 
 	if (ret < 0)
 		return ret;
 	extra->num_fds = 0;
-	ret = make_room(handoff, task, message->num_bos);
+	ret = make_room(handoff, task, sent->num_bos);
 	return !ret && job.image_fd >= 0
 		       ? fd_move_up(&task->jobs[task->num_jobs - 1].image_fd, task->lowest_fd)
 		       : ret;
 }
 
 /* The BOs are of the last job. */
-static int add_bos(struct handoff_task *task, const struct message_bo *bos,
+static int add_bos(struct handoff_task *task, const struct content_bo *bos,
 		   struct message_extra *extra)
 {
 	struct content_job *job;
@@ -183,10 +173,10 @@ static int add_bos(struct handoff_task *task, const struct message_bo *bos,
 		ret = fd_move_up(&extra->fds[i], task->lowest_fd);
 	if (ret < 0)
 		return ret;
-	for (size_t i = 0; i < extra->num_fds; i++)
-		job->bos[job->num_bos++] = (struct content_bo){ .dmabuf_fd = extra->fds[i],
-								.size = bos[i].size,
-								.checksum = bos[i].checksum };
+	for (size_t i = 0; i < extra->num_fds; i++) {
+		job->bos[job->num_bos] = bos[i];
+		job->bos[job->num_bos++].dmabuf_fd = extra->fds[i];
+	}
 	extra->num_fds = 0;
 	return 0;
 }

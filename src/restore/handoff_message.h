@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "content/content.h"
+
 /* The kernel passes at most 253 descriptors with a message (SCM_MAX_FD in net/scm.h). */
 #define MESSAGE_FDS_MAX 250
 
@@ -17,26 +19,14 @@ enum message_kind {
 	MESSAGE_END,
 };
 
-/* One GPU of the task. The image comes as descriptor, if the GPU has one. */
-struct message_job {
-	uint32_t gpu_id;
-	uint32_t render_minor;
-	uint64_t pci_device;
-	uint64_t num_bos;
-	uint64_t has_checksums;
-};
-
-/* One BO, whose dma-buf comes as the descriptor with the same index. */
-struct message_bo {
-	uint64_t size;
-	uint64_t checksum;
-};
-
+/* Pointers and descriptors in it are those of the sender. */
 struct message {
 	uint64_t kind;
 	union {
-		struct message_job job;
-		struct message_bo bos[MESSAGE_FDS_MAX];
+		/* One GPU of the task, whose image comes as descriptor, if it has one. */
+		struct content_job job;
+		/* BOs of that GPU. The dma-buf of each is the descriptor with the same index. */
+		struct content_bo bos[MESSAGE_FDS_MAX];
 	};
 };
 

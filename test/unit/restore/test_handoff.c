@@ -149,7 +149,7 @@ static pid_t fork_dying_task(uint64_t num_bos, size_t num_sent)
 	message.job.num_bos = num_bos;
 	if (handoff_message_send(socket, &message, MESSAGE_JOB, fds, num_sent > 0) < 0)
 		_exit(1);
-	message.bos[0] = (struct message_bo){ 0 };
+	message.bos[0] = (struct content_bo){ 0 };
 	if (num_sent && handoff_message_send(socket, &message, MESSAGE_BOS, fds, num_sent) < 0)
 		_exit(1);
 	_exit(0);
