@@ -179,7 +179,7 @@ static int check_saved_process(const struct fit *fit, const struct tool_kfd *kfd
 	if (!ret && fit->kfd_minor)
 		ret = fit_driver_check(kfd, fit->kfd_minor);
 	if (!ret)
-		ret = gpu_ids_foresee(&task, fit->options->force);
+		ret = gpu_ids_check(&task, MMAP_UNASKED, fit->options->force);
 	return ret < 0 ? ret : check_xnack(fit, kfd, map);
 }
 

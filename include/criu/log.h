@@ -13,6 +13,10 @@
  * "Logs on error" in a header means that the function has logged the error that it returns. */
 int log_error(int ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Refuses something of a restore: logs the error @ret and returns it. With @force it logs a warning
+ * instead, and returns 0. Appends what AMDGPU_FORCE=1 does. */
+int log_refusal(bool force, int ret, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 #define LOG_LINE_SIZE 1024
 
 /* The first error of several processes, in memory that they share. All zero: no error yet. */

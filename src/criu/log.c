@@ -71,6 +71,20 @@ int log_error(int ret, const char *format, ...)
 	return ret;
 }
 
+int log_refusal(bool force, int ret, const char *format, ...)
+{
+	char line[LOG_LINE_SIZE];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(line, sizeof(line) - CAUSE_SIZE, format, arguments);
+	va_end(arguments);
+	if (!force)
+		return log_error(ret, "%s; AMDGPU_FORCE=1 relaxes this", line);
+	log_warn("%s; restored anyway, because AMDGPU_FORCE is set", line);
+	return 0;
+}
+
 #define DEFINE_LOG(name, level)                                         \
 	void name(const char *format, ...)                              \
 	{                                                               \

@@ -81,20 +81,6 @@ static int list_ranges(const struct restore_shared *shared, pid_t vpid,
 	return ret;
 }
 
-static int refuse_missing_memory(int pid, const struct proc_range *range, bool force)
-{
-	if (!force)
-		return log_error(
-			-EFAULT,
-			"process %d: its GPUs use memory at 0x%" PRIx64 "-0x%" PRIx64
-			", and the restored process has no such memory; AMDGPU_FORCE=1 starts its queues anyway",
-			pid, range->start, range->end);
-	log_warn("process %d: its GPUs use memory at 0x%" PRIx64 "-0x%" PRIx64
-		 ", and the restored process has no such memory",
-		 pid, range->start, range->end);
-	return 0;
-}
-
 int user_memory_check(const struct restore_session *session, pid_t pid, pid_t vpid)
 {
 	_cleanup_free_ struct proc_range *ranges = NULL;
@@ -109,5 +95,10 @@ int user_memory_check(const struct restore_session *session, pid_t pid, pid_t vp
 			ret,
 			"process %d: cannot determine whether it has the memory that its GPUs use",
 			pid);
-	return ret ? refuse_missing_memory(pid, &missing, session->options->force) : 0;
+	if (!ret)
+		return 0;
+	return log_refusal(session->options->force, -EFAULT,
+			   "process %d: its GPUs use memory at 0x%" PRIx64 "-0x%" PRIx64
+			   ", and the restored process has no such memory",
+			   pid, missing.start, missing.end);
 }

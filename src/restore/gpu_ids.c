@@ -65,15 +65,9 @@ static int check_taken(const struct restored_task *task, const struct topology_n
 			task->kfd_id, id, now, id);
 		return 0;
 	}
-	if (force) {
-		log_warn(
-			"kfd %d: GPU 0x%04x is now 0x%04x, and another GPU is 0x%04x: %s can reach that GPU",
-			task->kfd_id, id, now, id, harm);
-		return 0;
-	}
-	return log_error(
-		-EINVAL,
-		"kfd %d: GPU 0x%04x is now 0x%04x, and another GPU is 0x%04x: %s can reach that GPU; restore on GPU 0x%04x, hide it with the device cgroup, or use other GPUs (AMDGPU_FORCE=1 relaxes this)",
+	return log_refusal(
+		force, -EINVAL,
+		"kfd %d: GPU 0x%04x is now 0x%04x, and another GPU is 0x%04x: %s can reach that GPU; restore on GPU 0x%04x, hide it with the device cgroup, or use other GPUs",
 		task->kfd_id, id, now, id, harm, id);
 }
 
@@ -81,15 +75,16 @@ static int check_gpu(const struct restored_task *task, const struct topology_nod
 		     enum gpu_ids_mmap mmap_ids, bool force)
 {
 	uint32_t id = saved->gpu_id, now = gpu_files_local(task, saved)->gpu_id;
+	const struct topology_node *other = topology_find_gpu(&task->local, id);
 	struct use use = find_use(task->kfd, id);
-	const struct topology_node *other;
+	/* The driver finds no GPU for this process by the id of a hidden one. */
+	bool taken = other && !extra_gpus_is_hidden(task, other);
 
-	if (id == now)
+	/* What happens to doorbells depends on the kernel, and to shared memory it does not. */
+	if (id == now || (mmap_ids == MMAP_UNASKED && (!taken || !use.shares)))
 		return 0;
 	use.needs_doorbells &= mmap_ids != MMAP_USER_IDS;
-	other = topology_find_gpu(&task->local, id);
-	/* The driver finds no GPU for this process by the id of a hidden one. */
-	if (other && !extra_gpus_is_hidden(task, other))
+	if (taken)
 		return check_taken(task, saved, use, force);
 	log_warn(
 		"kfd %d: GPU 0x%04x is now 0x%04x: exports of its memory (IPC, RCCL, virtual memory API)%s will fail",
@@ -144,43 +139,12 @@ int gpu_ids_probe(int fd, const struct kfd_state *state, uint32_t count,
 	return 0;
 }
 
-static int check_exchange(const struct restored_task *task, bool force)
+static int refuse_exchange(const struct restored_task *task, bool force)
 {
-	if (force) {
-		log_warn(
-			"kfd %d: its GPUs exchange their gpu_ids: assuming mmap offsets of Linux 7.2 and older",
-			task->kfd_id);
-		return 0;
-	}
-	return log_error(
-		-EINVAL,
-		"kfd %d: its GPUs exchange their gpu_ids, so the plugin cannot find out whether this kernel maps doorbells by the old or by the new id; restore on GPUs with other ids (AMDGPU_FORCE=1 assumes Linux 7.2 or older)",
+	return log_refusal(
+		force, -EINVAL,
+		"kfd %d: its GPUs exchange their gpu_ids, so the plugin cannot find out whether this kernel maps doorbells by the old or by the new id, and assumes Linux 7.2 or older; restore on GPUs with other ids",
 		task->kfd_id);
-}
-
-int gpu_ids_check(const struct restored_task *task, enum gpu_ids_mmap mmap_ids, bool force)
-{
-	int ret = mmap_ids == MMAP_UNKNOWN ? check_exchange(task, force) : 0;
-
-	for (size_t i = 0; !ret && i < task->saved.num_nodes; i++) {
-		if (task->saved.nodes[i].gpu_id)
-			ret = check_gpu(task, &task->saved.nodes[i], mmap_ids, force);
-	}
-	return ret;
-}
-
-/* Only what shared memory does under each driver: what happens to doorbells depends on the kernel.
- */
-static int foresee_gpu(const struct restored_task *task, const struct topology_node *saved,
-		       bool force)
-{
-	struct use use = { .shares = find_use(task->kfd, saved->gpu_id).shares };
-	const struct topology_node *other = topology_find_gpu(&task->local, saved->gpu_id);
-
-	if (!use.shares || !other || other == gpu_files_local(task, saved) ||
-	    extra_gpus_is_hidden(task, other))
-		return 0;
-	return check_taken(task, saved, use, force);
 }
 
 static bool exchanges_ids(const struct restored_task *task)
@@ -201,13 +165,14 @@ static bool exchanges_ids(const struct restored_task *task)
 	return changed && exchanged;
 }
 
-int gpu_ids_foresee(const struct restored_task *task, bool force)
+int gpu_ids_check(const struct restored_task *task, enum gpu_ids_mmap mmap_ids, bool force)
 {
-	int ret = exchanges_ids(task) ? check_exchange(task, force) : 0;
+	bool unknown = mmap_ids == MMAP_UNASKED ? exchanges_ids(task) : mmap_ids == MMAP_UNKNOWN;
+	int ret = unknown ? refuse_exchange(task, force) : 0;
 
 	for (size_t i = 0; !ret && i < task->saved.num_nodes; i++) {
 		if (task->saved.nodes[i].gpu_id)
-			ret = foresee_gpu(task, &task->saved.nodes[i], force);
+			ret = check_gpu(task, &task->saved.nodes[i], mmap_ids, force);
 	}
 	return ret;
 }

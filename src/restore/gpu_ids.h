@@ -13,6 +13,8 @@ struct kfd_state;
 
 /* The gpu_ids that mmap() of /dev/kfd takes in offsets. */
 enum gpu_ids_mmap {
+	/* The driver is not asked: before RESTORE. */
+	MMAP_UNASKED,
 	/* No GPU has another id, so all are equal. */
 	MMAP_SAME_IDS,
 	/* The ids of this machine: up to Linux 7.2. */
@@ -31,10 +33,7 @@ int gpu_ids_probe(int fd, const struct kfd_state *state, uint32_t count,
 
 /* Warns about each GPU of the mapped @task whose id changes. -EINVAL: what will not work then is
  * likely to happen, and to harm another GPU's memory or queues without an error. @force: only warn.
- */
+ * MMAP_UNASKED: logs and returns only what is refused under each driver. */
 int gpu_ids_check(const struct restored_task *task, enum gpu_ids_mmap mmap_ids, bool force);
-/* The same before RESTORE, without the driver: -EINVAL only if gpu_ids_check() refuses the task
- * under each driver. Logs only that. */
-int gpu_ids_foresee(const struct restored_task *task, bool force);
 
 #endif

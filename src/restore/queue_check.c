@@ -101,15 +101,12 @@ static int refuse_queue(const struct check *check, const struct kfd_queue *queue
 {
 	const struct kfd_priv_queue *saved = queue->saved;
 
-	if (check->force && rule->can_be_forced) {
-		log_warn(
-			"kfd %d: queue %u of type %u on GPU 0x%04x %s; restored anyway, because AMDGPU_FORCE is set",
+	if (rule->can_be_forced)
+		return log_refusal(
+			check->force, -EOPNOTSUPP, "kfd %d: queue %u of type %u on GPU 0x%04x %s",
 			check->task->kfd_id, saved->id, saved->type, saved->gpu_id, rule->what);
-		return 0;
-	}
-	return log_error(-EOPNOTSUPP, "kfd %d: queue %u of type %u on GPU 0x%04x %s%s",
-			 check->task->kfd_id, saved->id, saved->type, saved->gpu_id, rule->what,
-			 rule->can_be_forced ? "; AMDGPU_FORCE=1 restores it anyway" : "");
+	return log_error(-EOPNOTSUPP, "kfd %d: queue %u of type %u on GPU 0x%04x %s",
+			 check->task->kfd_id, saved->id, saved->type, saved->gpu_id, rule->what);
 }
 
 /* Images of other programs have what the driver of the dump has saved. */
@@ -161,22 +158,13 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 /* The driver may read queues where the plugin cannot, and would copy their hardware state. */
 static int refuse_layout(const struct check *check)
 {
-	static const char what[] =
-		"a layout that this plugin does not know, so it cannot check the queues in them; a newer plugin may know it";
 	const struct kfd_priv *priv = &check->priv;
 
-	if (check->force) {
-		log_warn(
-			"kfd %d: its private data (%zu bytes for %u GPUs, %u BOs and %u objects) have %s; restored anyway, because AMDGPU_FORCE is set",
-			check->task->kfd_id, priv->size, priv->num_devices, priv->num_bos,
-			priv->num_objects, what);
-		return 0;
-	}
-	return log_error(
-		-EOPNOTSUPP,
-		"kfd %d: its private data (%zu bytes for %u GPUs, %u BOs and %u objects) have %s; AMDGPU_FORCE=1 restores it anyway",
+	return log_refusal(
+		check->force, -EOPNOTSUPP,
+		"kfd %d: its private data (%zu bytes for %u GPUs, %u BOs and %u objects) have a layout that this plugin does not know, so it cannot check the queues in them; a newer plugin may know it",
 		check->task->kfd_id, priv->size, priv->num_devices, priv->num_bos,
-		priv->num_objects, what);
+		priv->num_objects);
 }
 
 int queue_check_task(struct restored_task *task, uint32_t kfd_minor, bool force)

@@ -406,7 +406,7 @@ TEST(a_layout_that_is_not_known_is_refused)
 		assert_fails(restore_queues());
 		assert_logged("Error (amdgpu_plugin): kfd 5: its private data ",
 			      "a layout that this plugin does not know",
-			      "AMDGPU_FORCE=1 restores it anyway");
+			      "AMDGPU_FORCE=1 relaxes this");
 		assert_int_equal(calls(KFD_RESTORE), 0);
 		with_force(true);
 		give_queue(&good);
