@@ -22,8 +22,6 @@ void gpu_files_close(struct gpu_files *files, int spared);
 /* The GPU of this machine that replaces @saved. */
 const struct topology_node *gpu_files_local(const struct restored_task *task,
 					    const struct topology_node *saved);
-/* The number from which on the task itself has no descriptors, or -errno. */
-int gpu_files_lowest_fd(const struct restored_task *task);
 
 /* The file for RESTORE and the mappings of @saved, borrowed. Opens it in the first call. */
 int gpu_files_compute(struct restored_task *task, const struct topology_node *saved, int *ret_fd);

@@ -84,34 +84,23 @@ static int collect_hidden(struct restored_task *task)
 	return 0;
 }
 
-/* KFD gives the extra GPUs to the process, and RESTORE takes them. */
-static void keep_visible(struct restored_task *task, const char *cause)
+/* The plugin cannot hide the GPUs of task->hidden: KFD gives the extra GPUs to the process, and
+ * RESTORE takes them, or must not. */
+static int cannot_hide(struct restored_task *task, int ret, const char *cause)
 {
 	char names[512];
 
+	if (task->must_hide) {
+		list_gpus(task->hidden, task->num_hidden, names, sizeof(names));
+		return log_error(
+			ret,
+			"kfd %d: the image has %u GPUs, and the task also sees %s; %s; the plugin cannot hide these GPUs, as %s; hide them with the device cgroup, which runc sets before a restore (podman: --runtime runc)",
+			task->kfd_id, task->kfd->num_of_gpus, names, task->must_hide, cause);
+	}
 	list_gpus(task->map.extra, task->map.num_extra, names, sizeof(names));
 	log_info("kfd %d: the task also sees %s; the plugin cannot hide these GPUs, as %s",
 		 task->kfd_id, names, cause);
 	task->num_hidden = 0;
-}
-
-static int refuse_extra_gpus(const struct restored_task *task, int ret, const char *cause)
-{
-	char names[512];
-
-	list_gpus(task->hidden, task->num_hidden, names, sizeof(names));
-	return log_error(
-		ret,
-		"kfd %d: the image has %u GPUs, and the task also sees %s; %s; the plugin cannot hide these GPUs, as %s; hide them with the device cgroup, which runc sets before a restore (podman: --runtime runc)",
-		task->kfd_id, task->kfd->num_of_gpus, names, task->must_hide, cause);
-}
-
-/* The plugin cannot hide the GPUs of task->hidden. */
-static int cannot_hide(struct restored_task *task, int ret, const char *cause)
-{
-	if (task->must_hide)
-		return refuse_extra_gpus(task, ret, cause);
-	keep_visible(task, cause);
 	return 0;
 }
 

@@ -73,24 +73,16 @@ const struct topology_node *gpu_files_local(const struct restored_task *task,
 	return task->map.local[saved - task->saved.nodes];
 }
 
-int gpu_files_lowest_fd(const struct restored_task *task)
-{
-	return host_unused_fd(task->vpid);
-}
-
 int gpu_files_compute(struct restored_task *task, const struct topology_node *saved, int *ret_fd)
 {
 	int fd = gpu_files_find(&task->files, saved->drm_render_minor);
-	int lowest, ret;
+	int ret;
 
 	if (fd >= 0) {
 		*ret_fd = fd;
 		return 0;
 	}
-	lowest = gpu_files_lowest_fd(task);
-	if (lowest < 0)
-		return lowest;
-	ret = render_node_open(gpu_files_local(task, saved)->drm_render_minor, lowest, &fd);
+	ret = gpu_files_open_other(task, saved, &fd);
 	if (!ret)
 		ret = gpu_files_add(&task->files, saved->drm_render_minor, fd);
 	if (!ret)
@@ -111,7 +103,7 @@ int gpu_files_share(struct restored_task *task, const struct topology_node *save
 		*ret_fd = take_file(&task->files, saved->drm_render_minor);
 		return 0;
 	}
-	fd = fd_dup_above(fd, gpu_files_lowest_fd(task));
+	fd = fd_dup_above(fd, host_unused_fd(task->vpid));
 	if (fd < 0)
 		return fd;
 	file = find_file(&task->files, saved->drm_render_minor);
@@ -151,6 +143,9 @@ void gpu_files_close_unneeded(struct restore_session *session)
 int gpu_files_open_other(const struct restored_task *task, const struct topology_node *saved,
 			 int *ret_fd)
 {
-	return render_node_open(gpu_files_local(task, saved)->drm_render_minor,
-				gpu_files_lowest_fd(task), ret_fd);
+	int lowest = host_unused_fd(task->vpid);
+
+	return lowest < 0 ? lowest
+			  : render_node_open(gpu_files_local(task, saved)->drm_render_minor, lowest,
+					     ret_fd);
 }

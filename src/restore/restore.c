@@ -135,7 +135,7 @@ static int keep_kfd(struct restore *restore)
 
 	if (!mappings_pending(task->mappings))
 		return 0;
-	fd = fd_dup_above(restore->fd, gpu_files_lowest_fd(task));
+	fd = fd_dup_above(restore->fd, host_unused_fd(task->vpid));
 	ret = fd < 0 ? fd : gpu_files_add(&task->files, 0, fd);
 	return ret < 0 ? log_error(ret, "kfd %d: cannot store its descriptor", task->kfd_id) : 0;
 }
@@ -235,10 +235,10 @@ static int rebuild(struct restore *restore)
 	struct kfd_state *state = &restore->state;
 	int ret;
 
-	ret = extra_gpus_add(&task->map, gpu_files_lowest_fd(task), state);
+	ret = extra_gpus_add(&task->map, host_unused_fd(task->vpid), state);
 	if (!ret) {
 		vram_await(restore->session->shared, task, restore->fd, state);
-		ret = kfd_restore(restore->fd, state, gpu_files_lowest_fd(task));
+		ret = kfd_restore(restore->fd, state, host_unused_fd(task->vpid));
 		vram_end_claim(restore->session->shared, task, state);
 		task->rebuilt = true;
 		if (ret < 0)
@@ -405,7 +405,7 @@ static int open_hiding(struct restored_task *task, int *ret_fd)
 static int open_kfd(struct restore_session *session, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	int lowest = gpu_files_lowest_fd(&session->task);
+	int lowest = host_unused_fd(session->task.vpid);
 	int ret;
 
 	if (lowest < 0)
@@ -510,14 +510,6 @@ int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd)
 	return ret;
 }
 
-/* Makes resume_task() kill all tasks. */
-static void mark_failed(struct restore_session *session)
-{
-	/* The task may not have restored a file of the plugin yet, so task.vpid may be 0. */
-	session->task.vpid = getpid();
-	restore_shared_set_phase(session->shared, session->task.vpid, PHASE_IN_PROGRESS);
-}
-
 int restore_update_mapping(struct restore_session *session, const char *path, uint64_t addr,
 			   uint64_t old_offset, uint64_t *ret_new_offset, int *ret_fd)
 {
@@ -527,8 +519,9 @@ int restore_update_mapping(struct restore_session *session, const char *path, ui
 		return -ENOTSUP;
 	ret = mappings_update(session->task.mappings, path, addr, old_offset, ret_new_offset,
 			      ret_fd);
-	/* CRIU may go on with the old offset, at which this machine may have another BO. */
+	/* CRIU may go on with the old offset, at which this machine may have another BO. So
+	 * resume_task() kills all tasks. Without files of the plugin, task.vpid may be 0 yet. */
 	if (ret < 0 && ret != -ENOTSUP)
-		mark_failed(session);
+		restore_shared_set_phase(session->shared, getpid(), PHASE_IN_PROGRESS);
 	return ret;
 }

@@ -45,8 +45,6 @@ struct gem_importer {
 	const struct kfd_state *state;
 	uint32_t gpu_id;
 	struct fillers fillers;
-	/* Its image is there. */
-	pid_t known_owner;
 };
 
 void gem_handles_done(struct restored_task *task)
@@ -128,10 +126,11 @@ static int free_number(int fd, uint64_t handle)
 	return render_node_gem_close(fd, (uint32_t)handle);
 }
 
-static int fail(const struct gem_importer *importer, const struct gem_handle *handle, int ret)
+static int fail(const struct gem_importer *importer, const GemHandleEntry *entry, int ret,
+		const char *action)
 {
-	return log_error(ret, "kfd %d: GEM handle %u of GPU 0x%04x: cannot import its BO",
-			 importer->session->task.kfd_id, handle->entry->handle, importer->gpu_id);
+	return log_error(ret, "kfd %d: GEM handle %u of GPU 0x%04x: cannot %s",
+			 importer->session->task.kfd_id, entry->handle, importer->gpu_id, action);
 }
 
 /* The task has imported the object as a BO. */
@@ -144,33 +143,30 @@ static int fetch_own(const struct gem_importer *importer, const struct gem_handl
 	if (!ret)
 		ret = host_fetch_fd(object.store_id);
 	if (ret < 0)
-		return fail(importer, handle, ret);
+		return fail(importer, handle->entry, ret, "import its BO");
 	*ret_fd = ret;
 	return 0;
 }
 
 /* Only another task has a BO of the object. */
-static int fetch_other(struct gem_importer *importer, const struct gem_handle *handle, int *ret_fd)
+static int fetch_other(const struct gem_importer *importer, const struct gem_handle *handle,
+		       int *ret_fd)
 {
 	struct awaited_object awaited = {
 		.number = handle->object,
 		.size = handle->entry->size,
 		.gpu_id = importer->gpu_id,
 		.owner = handle->owner,
-		.known_owner = importer->known_owner,
 	};
 	struct object object = { 0 };
-	int ret;
 
 	(void)snprintf(awaited.name, sizeof(awaited.name), "kfd %d: GEM handle %u of GPU 0x%04x",
 		       importer->session->task.kfd_id, handle->entry->handle, importer->gpu_id);
-	ret = imports_fetch(importer->session, &awaited, &object, ret_fd);
-	importer->known_owner = awaited.known_owner;
-	return ret;
+	return imports_fetch(importer->session, &awaited, &object, ret_fd);
 }
 
 /* *@ret_fetched: the descriptor, if the caller must close it. */
-static int find_dmabuf(struct gem_importer *importer, const struct gem_handle *handle,
+static int find_dmabuf(const struct gem_importer *importer, const struct gem_handle *handle,
 		       int *ret_fetched)
 {
 	int ret;
@@ -195,7 +191,7 @@ static int import(struct gem_importer *importer, const struct gem_handle *handle
 		return ret;
 	ret = render_node_gem_import(importer->fillers.fd, ret, &number);
 	if (ret < 0)
-		return fail(importer, handle, ret);
+		return fail(importer, handle->entry, ret, "import its BO");
 	return fillers_check(&importer->fillers, KFD_HANDLE(importer->gpu_id, number), wanted);
 }
 
@@ -216,11 +212,7 @@ static int note_mapping(const struct gem_importer *importer, const struct gem_ha
 				     &mapped.new_offset);
 	if (!ret)
 		ret = mappings_add_bo(task->mappings, &mapped);
-	return ret < 0 ? log_error(
-				 ret,
-				 "kfd %d: GEM handle %u of GPU 0x%04x: cannot record where the CPU can map it",
-				 task->kfd_id, handle->entry->handle, importer->gpu_id)
-		       : 0;
+	return ret < 0 ? fail(importer, handle->entry, ret, "record where the CPU can map it") : 0;
 }
 
 static int map(const struct gem_importer *importer, const struct gem_handle *handle)
@@ -261,10 +253,7 @@ static int note_metadata(const struct gem_importer *importer, const GemHandleEnt
 		return 0;
 	memcpy(metadata.data, entry->metadata.data, metadata.size);
 	ret = render_node_gem_set_metadata(importer->fillers.fd, entry->handle, &metadata);
-	return ret < 0 ? log_error(ret,
-				   "kfd %d: GEM handle %u of GPU 0x%04x: cannot set its metadata",
-				   importer->session->task.kfd_id, entry->handle, importer->gpu_id)
-		       : 0;
+	return ret < 0 ? fail(importer, entry, ret, "set its metadata") : 0;
 }
 
 static int make_of_gpu(struct gem_importer *importer, const struct gem_handles *handles)

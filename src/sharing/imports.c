@@ -57,8 +57,6 @@ struct imports {
 struct importer {
 	struct restore_session *session;
 	struct fillers fillers;
-	/* Its image is there. */
-	pid_t known_owner;
 };
 
 void imports_done(struct restored_task *task)
@@ -221,21 +219,16 @@ static int publish_all(const struct restore_session *session, const struct kfd_s
 
 /* Whether the owner of an object that is long in coming exists, and has an image at all. CRIU has
  * forked all tasks before the first of them restores its files. A stream cannot be searched. */
-static int check_owner(const struct restore_session *session, struct awaited_object *awaited)
+static int check_owner(const struct restore_session *session, const struct awaited_object *awaited)
 {
-	int id, ret;
+	int id;
 
 	if (proc_is_missing(awaited->owner))
 		return -ESRCH;
-	if (awaited->owner == awaited->known_owner || image_is_streamed())
-		return 0;
-	ret = image_set_find_kfd(&session->images, awaited->owner, &id);
-	if (!ret)
-		awaited->known_owner = awaited->owner;
-	return ret;
+	return image_is_streamed() ? 0 : image_set_find_kfd(&session->images, awaited->owner, &id);
 }
 
-int imports_await(const struct restore_session *session, struct awaited_object *awaited,
+int imports_await(const struct restore_session *session, const struct awaited_object *awaited,
 		  struct object *ret_object)
 {
 	pid_t failed = 0;
@@ -303,7 +296,7 @@ static int check_size(const struct awaited_object *awaited, int dmabuf_fd)
 			 awaited->name, awaited->size, awaited->owner, (long long)size);
 }
 
-int imports_fetch(const struct restore_session *session, struct awaited_object *awaited,
+int imports_fetch(const struct restore_session *session, const struct awaited_object *awaited,
 		  struct object *ret_object, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
@@ -366,8 +359,8 @@ static int note_mapping(const struct restored_task *task, const struct import *i
 	return ret < 0 ? log_error(ret, "kfd %d: cannot record its mappings", task->kfd_id) : 0;
 }
 
-static int fetch(struct importer *importer, const struct import *import, struct object *ret_object,
-		 int *ret_fd)
+static int fetch(const struct importer *importer, const struct import *import,
+		 struct object *ret_object, int *ret_fd)
 {
 	const struct restore_session *session = importer->session;
 	struct awaited_object awaited = {
@@ -375,15 +368,11 @@ static int fetch(struct importer *importer, const struct import *import, struct 
 		.size = import->entry.size,
 		.gpu_id = import->entry.gpu_id,
 		.owner = (pid_t)import->entry.owner_pid,
-		.known_owner = importer->known_owner,
 	};
-	int ret;
 
 	(void)snprintf(awaited.name, sizeof(awaited.name), "kfd %d: BO at 0x%" PRIx64,
 		       session->task.kfd_id, import->entry.addr);
-	ret = imports_fetch(session, &awaited, ret_object, ret_fd);
-	importer->known_owner = awaited.known_owner;
-	return ret;
+	return imports_fetch(session, &awaited, ret_object, ret_fd);
 }
 
 static int import_bo(struct importer *importer, const struct import *import)
@@ -408,7 +397,7 @@ static bool is_one_file(int fd, int other_fd)
 
 /* RESTORE does not say whether it has imported the object or made another one. Each object has one
  * dma-buf. */
-static int check_joined(struct importer *importer, const struct import *import,
+static int check_joined(const struct importer *importer, const struct import *import,
 			const struct kfd_bo_bucket *bo)
 {
 	const struct restored_task *task = &importer->session->task;

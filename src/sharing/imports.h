@@ -23,22 +23,21 @@ struct awaited_object {
 	 * imports_fetch() uses them. */
 	uint64_t size;
 	uint32_t gpu_id;
-	/* The task that makes the object, and the last owner whose image was found, or 0. */
+	/* The task that makes the object. */
 	pid_t owner;
-	pid_t known_owner;
 	/* Begins log lines. */
 	char name[64];
 };
 
 /* Waits until the object is published. Logs on error: the owner has failed, or has no image, or its
  * image lacks the object. */
-int imports_await(const struct restore_session *session, struct awaited_object *awaited,
+int imports_await(const struct restore_session *session, const struct awaited_object *awaited,
 		  struct object *ret_object);
 
 /* Waits in the same way, and compares the object with what the image says: its size, and whether
  * its GPU is as close to that of the import as at the dump. *@ret_fd: its dma-buf, which the caller
  * owns. Logs on error. */
-int imports_fetch(const struct restore_session *session, struct awaited_object *awaited,
+int imports_fetch(const struct restore_session *session, const struct awaited_object *awaited,
 		  struct object *ret_object, int *ret_fd);
 
 /* After RESTORE of @state by the /dev/kfd @fd: publishes the task's objects, waits for those of
