@@ -39,9 +39,6 @@ struct dumped_file {
 	pid_t pid;
 	/* The lowest vpid of the tasks that have it: CRIU opens the file again in that task. */
 	pid_t reopen_vpid;
-	/* The vpid of the process that owns it, or 0 if the plugin has not asked, because each task
-	 * has one file only. */
-	pid_t owner_vpid;
 	/* Index of the process that owns the file, or DUMP_NO_PROCESS if it could not be paused. */
 	size_t process;
 	/* If it could not: -ENODEV if the process sees no GPU, -EBADF if it is not part of the
@@ -212,8 +209,6 @@ struct dump_session {
 	bool released;
 	/* dump_complete() has succeeded. */
 	bool completed;
-	/* A process was unpaused, and could not be paused again. Which one it is, is not known. */
-	bool lost_pause;
 	/* Unpauses the processes if CRIU dies. */
 	struct guard guard;
 };

@@ -123,77 +123,10 @@ static struct dumped_process *find_paused(const struct dump_session *session, pi
 	return NULL;
 }
 
-/* The errors for a process that is not paused, or is not part of this dump. */
-static bool is_not_paused(int error)
-{
-	return error == -EINVAL || error == -EBADF || error == -ESRCH || error == -ENODEV;
-}
-
 /* A kernel may be unable to checkpoint the process at all. */
 static int report_unclear(const struct dumped_process *asked, int ret)
 {
 	return pause_report_refusal(asked, KFD_CHECKPOINT, ret, "tell whether it is paused");
-}
-
-static int report_undo(const struct dumped_process *asked, int ret)
-{
-	return ret < 0 ? log_error(
-				 ret,
-				 "%s: cannot unpause the process, so its queues stay stopped; only ending the process helps",
-				 asked->name)
-		       : 0;
-}
-
-static int undo_pause(const struct dumped_process *asked)
-{
-	return report_undo(asked, kfd_unpause(asked->fd));
-}
-
-/* UNPAUSE tells whether the process of @asked's file is paused, but also starts its queues, so the
- * plugin pauses it again. *@ret_process: the paused process, or NULL if the process of the file is
- * not paused. Logs on error. */
-static int find_by_unpause(struct dump_session *session, const struct dumped_process *asked,
-			   struct dumped_process **ret_process)
-{
-	struct dumped_process *process;
-	struct kfd_state counts;
-	int ret = kfd_unpause(asked->fd);
-
-	*ret_process = NULL;
-	if (ret < 0)
-		return is_not_paused(ret) ? 0 : report_unclear(asked, ret);
-	ret = kfd_pause(asked->fd, &counts);
-	if (ret < 0) {
-		session->lost_pause = true;
-		return pause_report_refusal(asked, KFD_PROCESS_INFO, ret,
-					    "pause the process again");
-	}
-	session->stopped_late |= session->criu_saves;
-	process = find_paused(session, counts.vpid);
-	/* The file belongs to no process of the dump. */
-	if (!process)
-		return undo_pause(asked);
-	log_warn(
-		"process %d: its counts changed, so its queues ran briefly after the others had stopped",
-		process->pid);
-	process->state = counts;
-	*ret_process = process;
-	return 0;
-}
-
-/* Finds the paused process that owns @file, so that no process is paused twice: the driver undoes
- * only one pause. Where ask_owner() has not asked, UNPAUSE tells: it answers -EINVAL if the process
- * is not paused. That is the usual answer, and it costs nothing and leaves no line in the kernel's
- * log. *@ret_process is NULL if the process is not paused. Logs on error. */
-static int find_owner(struct dump_session *session, const struct dumped_file *file,
-		      struct dumped_process **ret_process)
-{
-	const struct dumped_process asked = process_of(session, file);
-
-	*ret_process = file->owner_vpid ? find_paused(session, file->owner_vpid) : NULL;
-	if (*ret_process || !session->num_processes)
-		return 0;
-	return find_by_unpause(session, &asked, ret_process);
 }
 
 /* The process that owns @file has a KFD process for another of its files. */
@@ -365,17 +298,42 @@ static int pause_owner(struct dump_session *session, struct dumped_file *file)
 	return ret == -ENODEV || ret == -EBADF ? 0 : ret;
 }
 
-static int pause_file(struct dump_session *session, struct dumped_file *file)
+/* The errors for a process that is not paused, or is not part of this dump. */
+static bool is_not_paused(int error)
 {
-	struct dumped_process *owner;
-	int ret = find_owner(session, file, &owner);
+	return error == -EINVAL || error == -EBADF || error == -ESRCH || error == -ENODEV;
+}
+
+/* Finds out whether @file belongs to the process that was paused last, which the driver must not
+ * pause twice: it undoes only one pause. UNPAUSE tells: it answers -EINVAL if the process of the
+ * file is not paused. That is the usual answer, and it costs nothing and leaves no line in the
+ * kernel's log. Otherwise it starts the queues, and the plugin pauses the process again. */
+static int ask_owner(struct dump_session *session, struct dumped_file *file)
+{
+	struct dumped_process *last = last_process(session);
+	const struct dumped_process asked = process_of(session, file);
+	int ret = kfd_unpause(file->fd);
 
 	if (ret < 0)
+		return is_not_paused(ret) ? 0 : report_unclear(&asked, ret);
+	last->paused = false;
+	file->process = session->num_processes - 1;
+	return stop_again(last);
+}
+
+/* Pauses the owner of file @index, and finds its other files. */
+static int pause_file(struct dump_session *session, size_t index)
+{
+	const size_t num_processes = session->num_processes;
+	int ret = pause_owner(session, &session->files[index]);
+
+	if (session->num_processes == num_processes)
 		return ret;
-	if (!owner)
-		return pause_owner(session, file);
-	file->process = (size_t)(owner - session->processes);
-	return 0;
+	for (size_t i = index + 1; !ret && i < session->num_files; i++) {
+		if (session->files[i].process == DUMP_NO_PROCESS)
+			ret = ask_owner(session, &session->files[i]);
+	}
+	return ret;
 }
 
 /* Runs for all files before the first pause: later every paused process is one of this dump. */
@@ -391,87 +349,16 @@ static int undo_old_pauses(struct dump_session *session)
 	return ret;
 }
 
-static bool is_first_of_task(const struct dump_session *session, size_t index)
-{
-	for (size_t i = 0; i < index; i++) {
-		if (session->files[i].pid == session->files[index].pid)
-			return false;
-	}
-	return true;
-}
-
-static bool have_several(const struct dump_session *session)
-{
-	for (size_t i = 0; i < session->num_files; i++) {
-		if (!is_first_of_task(session, i))
-			return true;
-	}
-	return false;
-}
-
-/* Another file that the owner of @file has, or NULL if the plugin has asked for none yet. */
-static const struct dumped_file *find_earlier(const struct dump_session *session,
-					      const struct dumped_file *file)
-{
-	for (const struct dumped_file *other = session->files; other < file; other++) {
-		if (other->owner_vpid == file->owner_vpid)
-			return other;
-	}
-	return NULL;
-}
-
-/* Undoes the pause through @file. UNPAUSE through another file of its owner answers -EINVAL if one
- * of the two has a KFD process of its own (CREATE_PROCESS of Linux 7). */
-static int end_question(const struct dump_session *session, const struct dumped_file *file,
-			const struct dumped_process *asked)
-{
-	const struct dumped_file *other = find_earlier(session, file);
-	int ret = other ? kfd_unpause(other->fd) : -EINVAL;
-
-	if (ret != -EINVAL)
-		return report_undo(asked, ret);
-	ret = undo_pause(asked);
-	return ret < 0 || !other ? ret : refuse_context(session, file);
-}
-
-/* Further files of a task most often are of the same process. A pause tells, and nothing of the job
- * is paused for the dump yet, so the queues may run again. */
-static int ask_owner(struct dump_session *session, struct dumped_file *file)
-{
-	const struct dumped_process asked = process_of(session, file);
-	struct kfd_state counts;
-	int ret = kfd_pause(file->fd, &counts);
-
-	/* pause_owner() notes these. */
-	if (ret == -ENODEV || ret == -EBADF)
-		return 0;
-	if (ret < 0)
-		return report_pause(&asked, ret);
-	file->owner_vpid = counts.vpid;
-	return end_question(session, file, &asked);
-}
-
-static int ask_owners(struct dump_session *session)
-{
-	int ret = 0;
-
-	if (!have_several(session))
-		return 0;
-	for (size_t i = 0; !ret && i < session->num_files; i++)
-		ret = ask_owner(session, &session->files[i]);
-	return ret;
-}
-
 int pause_tree(struct dump_session *session)
 {
 	int ret = undo_old_pauses(session);
 
 	if (!ret)
 		ret = start_guard(session);
-	if (!ret)
-		ret = ask_owners(session);
-	for (size_t i = 0; !ret && i < session->num_files; i++)
-		ret = pause_file(session, &session->files[i]);
+	for (size_t i = 0; !ret && i < session->num_files; i++) {
+		if (session->files[i].process == DUMP_NO_PROCESS)
+			ret = pause_file(session, i);
+	}
 	return ret;
 }
 
@@ -560,9 +447,7 @@ int pause_undo_all(struct dump_session *session)
 			continue;
 		failed = kfd_unpause(process->fd);
 		process->paused = false;
-		if (failed == -EINVAL && session->lost_pause)
-			log_info("%s: is not paused", process->name);
-		else if (failed < 0)
+		if (failed < 0)
 			ret = log_error(failed, "%s: cannot unpause process %d", process->name,
 					process->vpid);
 		else

@@ -245,7 +245,7 @@ TEST(a_process_that_stays_stopped_is_named)
 	kernel.slow_pause = 2;
 	start_dump();
 	assert_fails(dump_file(member.fds[0], 5));
-	assert_logged("Error (amdgpu_plugin): ", "cannot pause the process again",
+	assert_logged("Error (amdgpu_plugin): ", "cannot pause the process,",
 		      "they may stay stopped", "only ending the process helps");
 	end_dump(-1);
 	assert_int_equal(unit_count_errors(), 1);
