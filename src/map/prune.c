@@ -260,10 +260,9 @@ void prune_init(const struct search_problem *p, struct pruning *ret_pruning)
 	}
 }
 
-int prune_worth(const struct preference *preference, size_t saved, uint64_t locals)
+int prune_worth(const struct search_problem *p, size_t saved, uint64_t locals)
 {
-	uint64_t device = preference->same_device[saved] & locals;
-	uint64_t id = preference->same_id[saved] & locals;
+	uint64_t device = p->same_device[saved] & locals, id = p->same_id[saved] & locals;
 
 	if (device & id)
 		return WORTH_MAX;
@@ -271,15 +270,15 @@ int prune_worth(const struct preference *preference, size_t saved, uint64_t loca
 }
 
 /* Finds what each local group is worth to saved group @group. Returns the most. */
-static int find_worth(const struct group_rule *rule, const struct preference *preference,
-		      size_t group, uint16_t *worth)
+static int find_worth(const struct group_rule *rule, const struct search_problem *p,
+		      const uint64_t *domains, size_t group, uint16_t *worth)
 {
 	int most = 0;
 
 	for (size_t to = 0; to < rule->local.count; to++) {
 		worth[to] = 0;
 		set_for_each (i, rule->saved.members[group])
-			worth[to] += prune_worth(preference, i, rule->local.members[to]);
+			worth[to] += prune_worth(p, i, rule->local.members[to] & domains[i]);
 		most = worth[to] > most ? worth[to] : most;
 	}
 	return most;
@@ -305,17 +304,17 @@ static int bound_apart(struct bound_buffer *buffer, const struct group_rule *rul
 	return worth;
 }
 
-int prune_bound(struct bound_buffer *buffer, const struct group_rule *rule, uint64_t wanted,
-		const struct preference *preference)
+int prune_bound(struct bound_buffer *buffer, const struct group_rule *rule,
+		const struct search_problem *p, const uint64_t *domains)
 {
 	int ungrouped = 0, worth = 0;
 
-	set_for_each (i, wanted) {
+	set_for_each (i, p->wanted) {
 		if (rule->saved.of[i] == NO_GROUP)
-			ungrouped += prune_worth(preference, i, ~0ULL);
+			ungrouped += prune_worth(p, i, domains[i]);
 	}
 	for (size_t i = 0; i < rule->saved.count; i++)
-		worth += find_worth(rule, preference, i, buffer->worth[i]);
+		worth += find_worth(rule, p, domains, i, buffer->worth[i]);
 	if (worth && rule->apart && rule->saved.count <= rule->local.count) {
 		int apart = bound_apart(buffer, rule);
 

@@ -56,18 +56,11 @@ struct bound_buffer {
 #define WORTH_SAME_DEVICE (GPU_SET_MAX + 1)
 #define WORTH_MAX         (WORTH_SAME_DEVICE + WORTH_SAME_ID)
 
-/* By saved GPU: local GPUs. */
-struct preference {
-	uint64_t same_device[GPU_SET_MAX];
-	uint64_t same_id[GPU_SET_MAX];
-};
-
 /* What the best of local GPUs @locals is worth to saved GPU @saved. */
-int prune_worth(const struct preference *preference, size_t saved, uint64_t locals);
+int prune_worth(const struct search_problem *problem, size_t saved, uint64_t locals);
 
-/* An upper bound for the worth of an assignment, as each saved group moves to one local group.
- * @preference: only local GPUs of the domains. */
-int prune_bound(struct bound_buffer *buffer, const struct group_rule *rule, uint64_t wanted,
-		const struct preference *preference);
+/* An upper bound for the worth of an assignment, as each saved group moves to one local group. */
+int prune_bound(struct bound_buffer *buffer, const struct group_rule *rule,
+		const struct search_problem *problem, const uint64_t *domains);
 
 #endif

@@ -23,7 +23,6 @@ struct search_node {
 struct search {
 	const struct search_problem *problem;
 	struct pruning pruning;
-	struct preference preference;
 	/* By level of the tree: to backtrack the search returns to the level above. */
 	struct search_node *nodes;
 	struct search_result *result;
@@ -47,24 +46,18 @@ static int sum_worth(const struct search *search, const struct search_node *node
 	int sum = 0;
 
 	set_for_each (i, search->problem->wanted)
-		sum += prune_worth(&search->preference, i, set_of(match_of(node, i)));
+		sum += prune_worth(search->problem, i, set_of(match_of(node, i)));
 	return sum;
 }
 
 /* No assignment of this node is worth more. */
 static int upper_bound(struct search *search, const struct search_node *node)
 {
-	uint64_t wanted = search->problem->wanted;
-	struct preference preference;
 	int bound = sum_worth(search, node);
 
-	set_for_each (i, wanted) {
-		preference.same_device[i] = search->preference.same_device[i] & node->domains[i];
-		preference.same_id[i] = search->preference.same_id[i] & node->domains[i];
-	}
 	for (size_t i = 0; i < search->pruning.num_rules; i++) {
-		int other = prune_bound(&search->bound_buffer, &search->pruning.rules[i], wanted,
-					&preference);
+		int other = prune_bound(&search->bound_buffer, &search->pruning.rules[i],
+					search->problem, node->domains);
 
 		if (other < bound)
 			bound = other;
@@ -290,11 +283,8 @@ static int search_init(const struct search_problem *p, struct search_result *res
 			first->domains[i] &= prune_by_cpu_link(p, i);
 		if (p->rules & SEARCH_PARTITIONS)
 			first->domains[i] &= p->same_partition[i];
-		search->preference.same_device[i] = p->same_device[i];
-		search->preference.same_id[i] = p->same_id[i];
 		for (size_t j = 0; j < p->local->num_gpus; j++)
-			search->costs.of[i][j] =
-				WORTH_MAX - prune_worth(&search->preference, i, set_of(j));
+			search->costs.of[i][j] = WORTH_MAX - prune_worth(p, i, set_of(j));
 	}
 	return 0;
 }
