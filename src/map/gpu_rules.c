@@ -139,22 +139,15 @@ static bool same_slot(const struct topology_node *saved, const struct topology_n
 	       (saved->location_unknown || saved->location_id == local->location_id);
 }
 
-uint64_t gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
-			       const struct link_graph *local)
+bool gpu_rules_is_same_device(const struct link_graph *saved, size_t saved_gpu,
+			      const struct link_graph *local, size_t local_gpu)
 {
-	const struct topology_node *node = saved->gpus[saved_gpu];
+	const struct topology_node *one = saved->gpus[saved_gpu], *other = local->gpus[local_gpu];
+
 	/* Older kernels give all partitions of a card the unique_id of the card. */
-	bool unique = links_is_unique(saved, saved_gpu);
-	uint64_t same = 0;
-
-	for (size_t i = 0; i < local->num_gpus; i++) {
-		const struct topology_node *other = local->gpus[i];
-
-		if (same_slot(node, other) ||
-		    (unique && other->unique_id == node->unique_id && links_is_unique(local, i)))
-			same |= set_of(i);
-	}
-	return same;
+	return same_slot(one, other) ||
+	       (one->unique_id == other->unique_id && links_is_unique(saved, saved_gpu) &&
+		links_is_unique(local, local_gpu));
 }
 
 static bool is_same_kind(const struct topology_node *saved, const struct topology_node *local)
@@ -190,39 +183,18 @@ bool gpu_rules_can_force(const struct link_graph *saved, size_t saved_gpu,
 	return in_slot || (saved_unique && local_unique);
 }
 
-uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
-			      const struct link_graph *local, const struct map_options *options)
+bool gpu_rules_fit(const struct link_graph *saved, size_t saved_gpu, const struct link_graph *local,
+		   size_t local_gpu, const struct map_options *options)
 {
-	uint64_t candidates = 0;
 	struct difference first;
 
-	for (size_t i = 0; i < local->num_gpus; i++) {
-		if (!gpu_rules_compare(saved->gpus[saved_gpu], local->gpus[i], options, &first) ||
-		    (options->force && gpu_rules_can_force(saved, saved_gpu, local, i)))
-			candidates |= set_of(i);
-	}
-	return candidates;
+	return !gpu_rules_compare(saved->gpus[saved_gpu], local->gpus[local_gpu], options,
+				  &first) ||
+	       (options->force && gpu_rules_can_force(saved, saved_gpu, local, local_gpu));
 }
 
-uint64_t gpu_rules_same_partition(const struct topology_node *saved, const struct link_graph *local)
+bool gpu_rules_is_same_partition(const struct topology_node *saved,
+				 const struct topology_node *local)
 {
-	uint64_t same = 0;
-
-	for (size_t i = 0; i < local->num_gpus; i++) {
-		if (saved->location_unknown ||
-		    topology_partition(local->gpus[i]) == topology_partition(saved))
-			same |= set_of(i);
-	}
-	return same;
-}
-
-uint64_t gpu_rules_same_id(const struct topology_node *saved, const struct link_graph *local)
-{
-	uint64_t same = 0;
-
-	for (size_t i = 0; i < local->num_gpus; i++) {
-		if (local->gpus[i]->gpu_id == saved->gpu_id)
-			same |= set_of(i);
-	}
-	return same;
+	return saved->location_unknown || topology_partition(local) == topology_partition(saved);
 }

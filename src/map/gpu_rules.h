@@ -32,19 +32,18 @@ size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_gr
 bool gpu_rules_can_force(const struct link_graph *saved, size_t saved_gpu,
 			 const struct link_graph *local, size_t local_gpu);
 
-/* The set of local GPUs that fit saved GPU @saved_gpu, also by force; and of those that are the
- * same device: the same card by unique_id, or the same slot by PCI address and gpu_id. */
-uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
-			      const struct link_graph *local, const struct map_options *options);
-uint64_t gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
-			       const struct link_graph *local);
+/* Whether @local_gpu fits @saved_gpu, also by force. */
+bool gpu_rules_fit(const struct link_graph *saved, size_t saved_gpu, const struct link_graph *local,
+		   size_t local_gpu, const struct map_options *options);
 
-/* The set of local GPUs with the gpu_id by which the process knows @saved. */
-uint64_t gpu_rules_same_id(const struct topology_node *saved, const struct link_graph *local);
+/* Whether the two are the same device: the same card by unique_id, or the same slot by PCI address
+ * and gpu_id. */
+bool gpu_rules_is_same_device(const struct link_graph *saved, size_t saved_gpu,
+			      const struct link_graph *local, size_t local_gpu);
 
-/* The set of local GPUs that have, in their PCI device, the number of partition @saved. GPUs that
- * are no partitions have number 0. */
-uint64_t gpu_rules_same_partition(const struct topology_node *saved,
-				  const struct link_graph *local);
+/* Whether @local has, in its PCI device, the number of partition @saved. GPUs that are no
+ * partitions have number 0. */
+bool gpu_rules_is_same_partition(const struct topology_node *saved,
+				 const struct topology_node *local);
 
 #endif

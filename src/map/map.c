@@ -125,6 +125,21 @@ static int follow_tree(struct map_input *in)
 	return 0;
 }
 
+static void compare_gpu(struct map_input *in, size_t saved, size_t local)
+{
+	const struct topology_node *from = in->saved.gpus[saved], *to = in->local.gpus[local];
+	const uint64_t gpu = set_of(local);
+
+	if (gpu_rules_fit(&in->saved, saved, &in->local, local, in->options))
+		in->candidates[saved] |= gpu;
+	if (gpu_rules_is_same_device(&in->saved, saved, &in->local, local))
+		in->same_device[saved] |= gpu;
+	if (from->gpu_id == to->gpu_id)
+		in->same_id[saved] |= gpu;
+	if (gpu_rules_is_same_partition(from, to))
+		in->same_partition[saved] |= gpu;
+}
+
 /* Everything that comparing single GPUs can answer. */
 static int compare_gpus(struct map_input *in, struct gpu_map *map)
 {
@@ -133,10 +148,8 @@ static int compare_gpus(struct map_input *in, struct gpu_map *map)
 	if (in->saved.num_gpus > in->local.num_gpus)
 		return end_without_map(map, REASON_COUNT);
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
-		in->candidates[i] = gpu_rules_candidates(&in->saved, i, &in->local, in->options);
-		in->same_device[i] = gpu_rules_same_device(&in->saved, i, &in->local);
-		in->same_id[i] = gpu_rules_same_id(in->saved.gpus[i], &in->local);
-		in->same_partition[i] = gpu_rules_same_partition(in->saved.gpus[i], &in->local);
+		for (size_t j = 0; j < in->local.num_gpus; j++)
+			compare_gpu(in, i, j);
 	}
 	if (in->avoid_claims)
 		follow_claims(in);
