@@ -146,9 +146,7 @@ static enum device_map_error find_gpu(const struct link_graph *graph, const char
 static size_t find_contradiction(const struct map_input *in, size_t saved, size_t local)
 {
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
-		bool same_local = in->pinned[i] == (int16_t)local;
-
-		if (in->pinned[i] != NOT_PINNED && (i == saved) != same_local)
+		if (in->pinned[i] && (i == saved) != set_has(in->pinned[i], local))
 			return i;
 	}
 	return in->saved.num_gpus;
@@ -177,7 +175,7 @@ static enum device_map_error read_pair(struct map_input *in, char *pair, struct 
 	if (other < in->saved.num_gpus)
 		return fail(map, DEVICE_MAP_TWICE, "\"%s=%s\": %s is in another pair already", pair,
 			    present, other == saved ? pair : present);
-	in->pinned[saved] = (int16_t)local;
+	in->pinned[saved] = set_of(local);
 	return DEVICE_MAP_OK;
 }
 
@@ -216,13 +214,12 @@ int device_map_read(struct map_input *in, struct gpu_map *map)
 static enum device_map_error check_gpu(const struct map_input *in, size_t saved,
 				       struct gpu_map *map)
 {
-	const struct topology_node *from = in->saved.gpus[saved];
-	const struct topology_node *to = in->local.gpus[in->pinned[saved]];
+	const size_t local = set_next(in->pinned[saved], 0);
+	const struct topology_node *from = in->saved.gpus[saved], *to = in->local.gpus[local];
 	struct difference d = { 0 };
 
-	if (!set_has(in->candidates[saved], (size_t)in->pinned[saved])) {
-		bool force = gpu_rules_can_force(&in->saved, saved, &in->local,
-						 (size_t)in->pinned[saved]);
+	if (!set_has(in->candidates[saved], local)) {
+		bool force = gpu_rules_can_force(&in->saved, saved, &in->local, local);
 
 		(void)gpu_rules_compare(from, to, in->options, &d);
 		map->property = d.property;
@@ -237,8 +234,7 @@ static enum device_map_error check_gpu(const struct map_input *in, size_t saved,
 			    : force    ? " relaxes this)"
 				       : "");
 	}
-	if (in->options->check_numa &&
-	    !links_cpu_link_serves(&in->saved, saved, &in->local, (size_t)in->pinned[saved]))
+	if (in->options->check_numa && !links_cpu_link_serves(&in->saved, saved, &in->local, local))
 		return fail(
 			map, DEVICE_MAP_NUMA,
 			"0x%04x=0x%04x: the present GPU lacks the type of CPU link of the saved GPU (KFD_NUMA_CHECK=0 relaxes this)",
@@ -254,7 +250,7 @@ static bool share_group(const struct gpu_groups *groups, size_t a, size_t b)
 static enum device_map_error check_two(const struct map_input *in, size_t a, size_t b,
 				       struct gpu_map *map)
 {
-	size_t to_a = (size_t)in->pinned[a], to_b = (size_t)in->pinned[b];
+	size_t to_a = set_next(in->pinned[a], 0), to_b = set_next(in->pinned[b], 0);
 	uint32_t saved_a = in->saved.gpus[a]->gpu_id, saved_b = in->saved.gpus[b]->gpu_id;
 	uint32_t local_a = in->local.gpus[to_a]->gpu_id, local_b = in->local.gpus[to_b]->gpu_id;
 
@@ -279,7 +275,7 @@ static enum device_map_error check_pinned(const struct map_input *in, size_t sav
 	enum device_map_error error = check_gpu(in, saved, map);
 
 	for (size_t i = 0; !error && i < saved; i++) {
-		if (in->pinned[i] != NOT_PINNED)
+		if (in->pinned[i])
 			error = check_two(in, i, saved, map);
 	}
 	return error;
@@ -288,7 +284,7 @@ static enum device_map_error check_pinned(const struct map_input *in, size_t sav
 void device_map_check(const struct map_input *in, struct gpu_map *map)
 {
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
-		if (in->pinned[i] != NOT_PINNED && check_pinned(in, i, map))
+		if (in->pinned[i] && check_pinned(in, i, map))
 			return;
 	}
 }

@@ -365,29 +365,14 @@ static int explain_malformed(const struct map_input *in, const struct gpu_map *m
 		map->gpu_id);
 }
 
-/* The local GPU to which saved GPU @saved is mapped. */
-static size_t local_of(const struct map_input *in, const struct gpu_map *map, size_t saved)
-{
-	size_t index = (size_t)(in->saved.gpus[saved] - in->saved.topology->nodes), local = 0;
-
-	while (in->local.gpus[local] != map->local[index])
-		local++;
-	return local;
-}
-
-static int new_numa_group(const struct map_input *in, const struct gpu_map *map, size_t saved)
-{
-	return in->local.numa_groups.of[local_of(in, map, saved)];
-}
-
 /* Logs the first two GPUs that have lost their link. */
-static void log_lost_link(const struct map_input *in, const struct gpu_map *map)
+static void log_lost_link(const struct map_input *in)
 {
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
-		size_t to = local_of(in, map, i);
+		size_t to = in->local_of[i];
 
 		set_for_each (peer, in->saved.xgmi[i]) {
-			size_t peer_to = local_of(in, map, peer);
+			size_t peer_to = in->local_of[peer];
 
 			if (set_has(in->local.xgmi[to], peer_to))
 				continue;
@@ -401,16 +386,16 @@ static void log_lost_link(const struct map_input *in, const struct gpu_map *map)
 }
 
 /* Logs the first two GPUs of different CPU nodes that now share a CPU node. */
-static void log_shared_cpu_node(const struct map_input *in, const struct gpu_map *map)
+static void log_shared_cpu_node(const struct map_input *in)
 {
-	const struct gpu_groups *old = &in->saved.numa_groups;
+	const struct gpu_groups *old = &in->saved.numa_groups, *new = &in->local.numa_groups;
 
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
-		int new_group = new_numa_group(in, map, i);
+		int new_group = new->of[in->local_of[i]];
 
 		for (size_t j = 0; old->of[i] != NO_GROUP && j < i; j++) {
 			if (old->of[j] == NO_GROUP || old->of[j] == old->of[i] ||
-			    new_numa_group(in, map, j) != new_group)
+			    new->of[in->local_of[j]] != new_group)
 				continue;
 			log_warn(
 				"map: saved GPUs 0x%04x and 0x%04x had different CPU nodes and now share CPU node %u: copies may take longer",
@@ -421,16 +406,11 @@ static void log_shared_cpu_node(const struct map_input *in, const struct gpu_map
 	}
 }
 
-static const char *describe_choice(const struct map_input *in, size_t saved,
-				   const struct topology_node *local)
+static const char *describe_choice(const struct map_input *in, size_t saved)
 {
-	if (in->pinned[saved] != NOT_PINNED)
+	if (in->pinned[saved])
 		return "by device-map";
-	set_for_each (i, in->same_device[saved]) {
-		if (in->local.gpus[i] == local)
-			return "the same device";
-	}
-	return "another";
+	return set_has(in->same_device[saved], in->local_of[saved]) ? "the same device" : "another";
 }
 
 /* Logs the first property in which the GPUs differ. */
@@ -449,22 +429,20 @@ static void log_forced(const struct map_input *in, size_t saved, size_t local)
 static int log_mapping(const struct map_input *in, const struct gpu_map *map)
 {
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
-		const struct topology_node *saved = in->saved.gpus[i];
-		const struct topology_node *local = map->local[saved - in->saved.topology->nodes];
 		char from[DESCRIPTION_MAX], to[DESCRIPTION_MAX];
 
-		describe(saved, from, sizeof(from));
-		describe(local, to, sizeof(to));
-		log_info("map: saved GPU %s -> %s, %s", from, to, describe_choice(in, i, local));
-		log_forced(in, i, local_of(in, map, i));
+		describe(in->saved.gpus[i], from, sizeof(from));
+		describe(in->local.gpus[in->local_of[i]], to, sizeof(to));
+		log_info("map: saved GPU %s -> %s, %s", from, to, describe_choice(in, i));
+		log_forced(in, i, in->local_of[i]);
 	}
 	if (map->scope != SCOPE_TREE && topology_count_gpus(&in->tree->saved) > in->saved.num_gpus)
 		log_info(
 			"map: the GPUs of all processes have no common mapping here, so this process is mapped alone");
 	if (map->outcome == MAP_MAPPED_WARNING) {
-		log_lost_link(in, map);
+		log_lost_link(in);
 		if (in->options->check_numa)
-			log_shared_cpu_node(in, map);
+			log_shared_cpu_node(in);
 	}
 	return 0;
 }

@@ -66,8 +66,6 @@ static int apply_device_map(struct map_input *in, struct gpu_map *map)
 {
 	int ret;
 
-	for (size_t i = 0; i < in->saved.num_gpus; i++)
-		in->pinned[i] = NOT_PINNED;
 	if (!in->options->device_map)
 		return 0;
 	ret = device_map_read(in, map);
@@ -78,8 +76,8 @@ static int apply_device_map(struct map_input *in, struct gpu_map *map)
 	if (map->device_map_error)
 		return end_without_map(map, REASON_DEVICE_MAP);
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
-		if (in->pinned[i] != NOT_PINNED)
-			in->candidates[i] = set_of((size_t)in->pinned[i]);
+		if (in->pinned[i])
+			in->candidates[i] = in->pinned[i];
 	}
 	return 0;
 }
@@ -111,16 +109,11 @@ static int follow_tree(struct map_input *in)
 
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
 		size_t of_tree = links_find_node(&all->saved, in->saved.gpus[i]->node_id);
-		const struct topology_node *local;
 
 		if (of_tree == GPU_SET_MAX)
 			return -EINVAL;
 		in->pinned[i] = all->pinned[of_tree];
-		local = in->all->local[all->saved.gpus[of_tree] - all->saved.topology->nodes];
-		for (size_t j = 0; j < in->local.num_gpus; j++) {
-			if (in->local.gpus[j] == local)
-				in->candidates[i] = set_of(j);
-		}
+		in->candidates[i] = set_of(all->local_of[of_tree]);
 	}
 	return 0;
 }
@@ -328,7 +321,7 @@ static int find_for_queues(struct map_input *in, struct search_result *result, s
 	return find_together(in, result, map);
 }
 
-static void note_result(const struct map_input *in, const struct search_result *result,
+static void note_result(struct map_input *in, const struct search_result *result,
 			struct gpu_map *map)
 {
 	uint64_t used = 0;
@@ -336,6 +329,7 @@ static void note_result(const struct map_input *in, const struct search_result *
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
 		size_t index = (size_t)(in->saved.gpus[i] - in->saved.topology->nodes);
 
+		in->local_of[i] = result->local_of[i];
 		map->local[index] = in->local.gpus[result->local_of[i]];
 		used |= set_of(result->local_of[i]);
 	}

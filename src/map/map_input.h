@@ -7,8 +7,6 @@
 #include "map/gpu_rules.h"
 #include "map/search.h"
 
-#define NOT_PINNED (-1)
-
 struct map_input {
 	struct link_graph saved;
 	struct link_graph local;
@@ -18,8 +16,10 @@ struct map_input {
 	uint64_t same_device[GPU_SET_MAX];
 	uint64_t same_id[GPU_SET_MAX];
 	uint64_t same_partition[GPU_SET_MAX];
-	/* By saved GPU: the local GPU that the device-map demands, or NOT_PINNED. */
-	int16_t pinned[GPU_SET_MAX];
+	/* By saved GPU: the local GPU that the device-map demands, or no GPU. */
+	uint64_t pinned[GPU_SET_MAX];
+	/* By saved GPU: the local GPU of the mapping, if there is one. */
+	uint16_t local_of[GPU_SET_MAX];
 	struct search_sharing sharing;
 	/* The pairs of the device-map may name saved GPUs of other processes. */
 	bool pairs_for_others;
