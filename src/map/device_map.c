@@ -219,20 +219,15 @@ static enum device_map_error check_gpu(const struct map_input *in, size_t saved,
 	struct difference d = { 0 };
 
 	if (!set_has(in->candidates[saved], local)) {
-		bool force = gpu_rules_can_force(&in->saved, saved, &in->local, local);
+		const char *option;
 
 		(void)gpu_rules_compare(from, to, in->options, &d);
+		option = gpu_rules_relaxed_by(&in->saved, saved, &in->local, local, &d);
 		map->property = d.property;
 		return fail(map, DEVICE_MAP_PROPERTY,
 			    "0x%04x=0x%04x: %s: %" PRIu64 " saved, %" PRIu64 " present%s%s%s",
 			    from->gpu_id, to->gpu_id, d.property, d.saved, d.local,
-			    d.variable ? " ("
-			    : force    ? " (AMDGPU_FORCE=1"
-				       : "",
-			    d.variable ? d.variable : "",
-			    d.variable ? "=0 relaxes this)"
-			    : force    ? " relaxes this)"
-				       : "");
+			    *option ? " (" : "", option, *option ? " relaxes this)" : "");
 	}
 	if (in->options->check_numa && !links_cpu_link_serves(&in->saved, saved, &in->local, local))
 		return fail(

@@ -13,7 +13,6 @@
 #include "map/map.h"
 #include "map/map_input.h"
 
-#define DESCRIPTION_MAX 64
 /* A longer search is not repeated for a better explanation. */
 #define CHEAP_SEARCH 1000
 
@@ -47,14 +46,16 @@ static struct text list_gpus(const struct link_graph *graph, uint64_t gpus)
 }
 
 /* "0x70b3 (0000:05:00.0, renderD128)": names that the option device-map takes. */
-static void describe(const struct topology_node *gpu, char *text, size_t size)
+static struct text describe(const struct topology_node *gpu)
 {
 	char slot[PCI_SLOT_TEXT] = "";
+	struct text text = { 0 };
 
 	if (!gpu->location_unknown)
 		(void)pci_slot_print((struct pci_slot){ gpu->domain, gpu->location_id }, slot);
-	(void)snprintf(text, size, "0x%04x (%s%srenderD%u)", gpu->gpu_id, slot, *slot ? ", " : "",
-		       gpu->drm_render_minor);
+	add(&text, "0x%04x (%s%srenderD%u)", gpu->gpu_id, slot, *slot ? ", " : "",
+	    gpu->drm_render_minor);
+	return text;
 }
 
 /* A set of saved GPUs that has no assignment, but has one without any of its members. It shows the
@@ -82,32 +83,20 @@ static size_t compare(const struct map_input *in, size_t saved, size_t local, st
 	return gpu_rules_compare(in->saved.gpus[saved], in->local.gpus[local], in->options, d);
 }
 
-/* "KFD_FW_VER_CHECK=0": the option that relaxes mismatch @d, or "" if none does. */
-static struct text relaxed_by(const struct map_input *in, size_t saved, size_t local,
-			      const struct difference *d)
-{
-	struct text text = { 0 };
-
-	if (d->variable)
-		add(&text, "%s=0", d->variable);
-	else if (gpu_rules_can_force(&in->saved, saved, &in->local, local))
-		add(&text, "AMDGPU_FORCE=1");
-	return text;
-}
-
 /* The first mismatch of the GPUs, and what relaxes it: two columns of the table. */
 static struct text describe_cell(const struct map_input *in, size_t saved, size_t local)
 {
-	struct text text = { 0 }, option;
+	struct text text = { 0 };
 	struct difference d;
+	const char *option;
 
 	if (!compare(in, saved, local, &d)) {
 		add(&text, "fits |");
 		return text;
 	}
-	option = relaxed_by(in, saved, local, &d);
-	add(&text, "%s: %" PRIu64 " saved, %" PRIu64 " present", d.property, d.saved, d.local);
-	add(&text, " | %s", option.length ? option.bytes : "nothing");
+	option = gpu_rules_relaxed_by(&in->saved, saved, &in->local, local, &d);
+	add(&text, "%s: %" PRIu64 " saved, %" PRIu64 " present | %s", d.property, d.saved, d.local,
+	    *option ? option : "nothing");
 	return text;
 }
 
@@ -165,64 +154,26 @@ static void log_table(const struct map_input *in)
 	}
 }
 
-/* Whether the GPU and its XGMI peers are all linked with each other, and with no other GPU. */
-static bool is_fully_linked(const struct link_graph *graph, size_t gpu)
-{
-	uint64_t hive = graph->xgmi[gpu] | set_of(gpu);
-
-	set_for_each (i, graph->xgmi[gpu]) {
-		if ((graph->xgmi[i] | set_of(i)) != hive)
-			return false;
-	}
-	return true;
-}
-
-static void log_links(const char *side, const struct link_graph *graph)
-{
-	uint64_t rest = set_of_first(graph->num_gpus);
-
-	set_for_each (i, rest) {
-		uint64_t hive = graph->xgmi[i] | set_of(i);
-		struct text names = list_gpus(graph, hive),
-			    peers = list_gpus(graph, graph->xgmi[i]);
-
-		if (is_fully_linked(graph, i)) {
-			rest &= ~hive;
-			log_warn("map: %s: %s %s", side, names.bytes,
-				 graph->xgmi[i] ? "are all linked by XGMI" : "has no XGMI link");
-		} else {
-			log_warn("map: %s: 0x%04x is linked by XGMI to %s", side,
-				 graph->gpus[i]->gpu_id, peers.bytes);
-		}
-	}
-}
-
-static void log_numa_groups(const char *side, const struct link_graph *graph)
-{
-	for (size_t i = 0; i < graph->numa_groups.count; i++) {
-		struct text names = list_gpus(graph, graph->numa_groups.members[i]);
-		bool xgmi = false;
-
-		set_for_each (j, graph->numa_groups.members[i])
-			xgmi |= graph->xgmi_to_cpu[j];
-		log_warn("map: %s: at CPU node %u: %s%s", side, graph->numa_cpu[i]->node_id,
-			 names.bytes, xgmi ? ", by XGMI" : "");
-	}
-	for (size_t i = 0; i < graph->num_gpus; i++) {
-		if (graph->numa_groups.of[i] == NO_GROUP)
-			log_warn("map: %s: 0x%04x has no link to a CPU node", side,
-				 graph->gpus[i]->gpu_id);
-	}
-}
-
-static void log_gpus(const char *side, const struct link_graph *graph)
+static void log_gpus_of(const char *side, const struct link_graph *graph)
 {
 	for (size_t i = 0; i < graph->num_gpus; i++) {
-		char text[DESCRIPTION_MAX];
+		struct text text = describe(graph->gpus[i]);
+		struct text peers = list_gpus(graph, graph->xgmi[i]);
+		int cpu = graph->numa_groups.of[i];
 
-		describe(graph->gpus[i], text, sizeof(text));
-		log_warn("map: %s: %s", side, text);
+		if (cpu != NO_GROUP)
+			add(&text, ", at CPU node %u%s", graph->numa_cpu[cpu]->node_id,
+			    graph->xgmi_to_cpu[i] ? " by XGMI" : "");
+		if (peers.length)
+			add(&text, ", linked by XGMI to %s", peers.bytes);
+		log_warn("map: %s: %s", side, text.bytes);
 	}
+}
+
+static void log_gpus(const struct map_input *in)
+{
+	log_gpus_of("saved GPUs", &in->saved);
+	log_gpus_of("present GPUs", &in->local);
 }
 
 static const char *device_map_hint(const struct map_input *in)
@@ -257,10 +208,8 @@ static int explain_device_map(const struct map_input *in, const struct gpu_map *
 {
 	if (map->device_map_error == DEVICE_MAP_UNKNOWN ||
 	    map->device_map_error == DEVICE_MAP_NOT_PRESENT ||
-	    map->device_map_error == DEVICE_MAP_AMBIGUOUS) {
-		log_gpus("saved GPUs", &in->saved);
-		log_gpus("present GPUs", &in->local);
-	}
+	    map->device_map_error == DEVICE_MAP_AMBIGUOUS)
+		log_gpus(in);
 	return log_error(-ENODEV, "map: device-map: %s", map->problem);
 }
 
@@ -280,21 +229,20 @@ static int explain_no_candidate(const struct map_input *in)
 {
 	struct difference d = { 0 };
 	size_t saved = 0, local;
-	struct text option;
+	const char *option;
 
 	log_table(in);
 	while (in->candidates[saved])
 		saved++;
 	local = find_nearest(in, saved);
 	(void)compare(in, saved, local, &d);
-	option = relaxed_by(in, saved, local, &d);
+	option = gpu_rules_relaxed_by(&in->saved, saved, &in->local, local, &d);
 	return log_error(-ENODEV,
 			 "map: no present GPU fits saved GPU 0x%04x; needed: one with %s %s%" PRIu64
 			 "; the nearest, 0x%04x, has %" PRIu64 "%s%s%s",
 			 in->saved.gpus[saved]->gpu_id, d.property,
 			 d.at_least ? "of at least " : "", d.saved, in->local.gpus[local]->gpu_id,
-			 d.local, option.length ? " (" : "", option.bytes,
-			 option.length ? " relaxes this)" : "");
+			 d.local, *option ? " (" : "", option, *option ? " relaxes this)" : "");
 }
 
 static int explain_fitting(const struct map_input *in)
@@ -312,47 +260,51 @@ static int explain_fitting(const struct map_input *in)
 		names.bytes, present.bytes, device_map_hint(in));
 }
 
-static int explain_sharing(const struct map_input *in, const struct gpu_map *map)
+/* No mapping keeps @rules. Lists saved GPUs that are in conflict, and logs what the user needs to
+ * see why. */
+static struct text list_conflict(const struct gpu_map *map, unsigned int rules, size_t *ret_count)
 {
-	uint64_t conflict = conflict_set(in, 0, map->attempts);
-	struct text names = list_gpus(&in->saved, conflict);
+	const struct map_input *in = map->input;
+	uint64_t conflict = conflict_set(in, rules, map->attempts);
 
 	log_table(in);
-	log_gpus("saved GPUs", &in->saved);
-	log_gpus("present GPUs", &in->local);
+	log_gpus(in);
+	*ret_count = set_count(conflict);
+	return list_gpus(&in->saved, conflict);
+}
+
+static int explain_sharing(const struct gpu_map *map)
+{
+	size_t count;
+	struct text names = list_conflict(map, 0, &count);
+
 	return log_error(
 		-ENODEV,
 		"map: saved GPUs %s share buffers, and no mapping keeps them partitions of one PCI device, or on different PCI devices, as they were; needed: %zu GPUs that fit and have this relation%s",
-		names.bytes, set_count(conflict), device_map_hint(in));
+		names.bytes, count, device_map_hint(map->input));
 }
 
-static int explain_links(const struct map_input *in, const struct gpu_map *map)
+static int explain_links(const struct gpu_map *map)
 {
-	uint64_t conflict = conflict_set(in, SEARCH_LINKS, map->attempts);
-	struct text names = list_gpus(&in->saved, conflict);
+	size_t count;
+	struct text names = list_conflict(map, SEARCH_LINKS, &count);
 
-	log_table(in);
-	log_links("saved GPUs", &in->saved);
-	log_links("present GPUs", &in->local);
 	return log_error(
 		-ENODEV,
 		"map: no mapping keeps the XGMI links; needed: %zu GPUs that fit and have the XGMI links of saved GPUs %s (KFD_XGMI_CHECK=0 relaxes this)%s",
-		set_count(conflict), names.bytes, device_map_hint(in));
+		count, names.bytes, device_map_hint(map->input));
 }
 
-static int explain_numa(const struct map_input *in, const struct gpu_map *map)
+static int explain_numa(const struct gpu_map *map)
 {
-	unsigned int links = in->options->check_xgmi ? SEARCH_LINKS : 0;
-	uint64_t conflict = conflict_set(in, links | SEARCH_TOGETHER, map->attempts);
-	struct text names = list_gpus(&in->saved, conflict);
+	unsigned int links = map->input->options->check_xgmi ? SEARCH_LINKS : 0;
+	size_t count;
+	struct text names = list_conflict(map, links | SEARCH_TOGETHER, &count);
 
-	log_table(in);
-	log_numa_groups("saved GPUs", &in->saved);
-	log_numa_groups("present GPUs", &in->local);
 	return log_error(
 		-ENODEV,
 		"map: no mapping keeps the CPU nodes; needed: %zu GPUs that fit and share CPU nodes as saved GPUs %s do (KFD_NUMA_CHECK=0 relaxes this)%s",
-		set_count(conflict), names.bytes, device_map_hint(in));
+		count, names.bytes, device_map_hint(map->input));
 }
 
 static int explain_malformed(const struct map_input *in, const struct gpu_map *map)
@@ -429,11 +381,11 @@ static void log_forced(const struct map_input *in, size_t saved, size_t local)
 static int log_mapping(const struct map_input *in, const struct gpu_map *map)
 {
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
-		char from[DESCRIPTION_MAX], to[DESCRIPTION_MAX];
+		struct text from = describe(in->saved.gpus[i]);
+		struct text to = describe(in->local.gpus[in->local_of[i]]);
 
-		describe(in->saved.gpus[i], from, sizeof(from));
-		describe(in->local.gpus[in->local_of[i]], to, sizeof(to));
-		log_info("map: saved GPU %s -> %s, %s", from, to, describe_choice(in, i));
+		log_info("map: saved GPU %s -> %s, %s", from.bytes, to.bytes,
+			 describe_choice(in, i));
 		log_forced(in, i, in->local_of[i]);
 	}
 	if (map->scope != SCOPE_TREE && topology_count_gpus(&in->tree->saved) > in->saved.num_gpus)
@@ -470,11 +422,11 @@ int explain_map(const struct gpu_map *map)
 	case REASON_COUNT_FITTING:
 		return explain_fitting(in);
 	case REASON_SHARING:
-		return explain_sharing(in, map);
+		return explain_sharing(map);
 	case REASON_LINKS:
-		return explain_links(in, map);
+		return explain_links(map);
 	case REASON_NUMA:
-		return explain_numa(in, map);
+		return explain_numa(map);
 	case REASON_UNDECIDED:
 		break;
 	}

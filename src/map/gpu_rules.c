@@ -30,7 +30,7 @@ struct comparison {
 };
 
 #define FIELD(f)                #f, offsetof(struct topology_node, f), sizeof(((struct topology_node *)0)->f)
-#define SWITCH(variable, field) #variable, offsetof(struct map_options, field)
+#define SWITCH(variable, field) #variable "=0", offsetof(struct map_options, field)
 #define ALWAYS                  NULL, 0
 
 static const struct comparison comparisons[] = {
@@ -181,6 +181,15 @@ bool gpu_rules_can_force(const struct link_graph *saved, size_t saved_gpu,
 	if (one->unique_id != other->unique_id)
 		return in_slot && saved_unique != local_unique;
 	return in_slot || (saved_unique && local_unique);
+}
+
+const char *gpu_rules_relaxed_by(const struct link_graph *saved, size_t saved_gpu,
+				 const struct link_graph *local, size_t local_gpu,
+				 const struct difference *d)
+{
+	if (d->variable)
+		return d->variable;
+	return gpu_rules_can_force(saved, saved_gpu, local, local_gpu) ? "AMDGPU_FORCE=1" : "";
 }
 
 bool gpu_rules_fit(const struct link_graph *saved, size_t saved_gpu, const struct link_graph *local,

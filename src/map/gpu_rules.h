@@ -12,7 +12,7 @@ struct difference {
 	uint64_t local;
 	/* The local value must be at least as large, not equal. */
 	bool at_least;
-	/* The environment variable that turns the check off, or NULL if nothing does. */
+	/* The environment variable that turns the check off, as "NAME=0", or NULL if none does. */
 	const char *variable;
 };
 
@@ -31,6 +31,11 @@ size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_gr
  * counts something in another way. */
 bool gpu_rules_can_force(const struct link_graph *saved, size_t saved_gpu,
 			 const struct link_graph *local, size_t local_gpu);
+
+/* The option that relaxes mismatch @d of the two, as "NAME=VALUE", or "" if none does. */
+const char *gpu_rules_relaxed_by(const struct link_graph *saved, size_t saved_gpu,
+				 const struct link_graph *local, size_t local_gpu,
+				 const struct difference *d);
 
 /* Whether @local_gpu fits @saved_gpu, also by force. */
 bool gpu_rules_fit(const struct link_graph *saved, size_t saved_gpu, const struct link_graph *local,

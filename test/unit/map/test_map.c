@@ -226,7 +226,7 @@ UNIT_TEST(the_first_mismatch_names_its_option)
 	assert_int_equal(gpu_rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first),
 			 1);
 	assert_string_equal(first.property, "fw_version");
-	assert_string_equal(first.variable, "KFD_FW_VER_CHECK");
+	assert_string_equal(first.variable, "KFD_FW_VER_CHECK=0");
 	local.nodes[1].wave_front_size = 32;
 	assert_int_equal(gpu_rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first),
 			 2);
