@@ -16,15 +16,12 @@
 #define SEPARATORS      BLANKS ",;"
 #define NAME_MAX_LENGTH 63
 
+/* The numbers that a name can be. 0 is none: no GPU has it. */
 struct name {
-	bool is_id;
-	bool is_decimal;
-	bool is_minor;
-	bool is_unique_id;
-	bool is_slot;
-	uint64_t id;
-	/* The decimal gpu_id or unique_id, too. */
+	uint64_t ids[2];
 	uint64_t minor;
+	uint64_t unique_ids[2];
+	bool is_slot;
 	struct pci_slot slot;
 };
 
@@ -42,48 +39,40 @@ static bool parse_number(const char *text, int base, uint64_t *ret_number)
 
 /* A bare number can be a gpu_id or a unique_id, in hexadecimal or in decimal as sysfs prints both,
  * or a render minor: find_named() tries all of them. */
-static bool parse_name(const char *text, struct name *ret_name)
+static bool parse_bare(const char *text, struct name *name)
 {
-	struct name name = { 0 };
+	bool is_hex = !strncasecmp(text, "0x", 2);
+	bool is_decimal = !is_hex && parse_number(text, 10, &name->minor);
+
+	is_hex = parse_number(is_hex ? text + 2 : text, 16, &name->ids[0]);
+	name->ids[1] = name->minor;
+	memcpy(name->unique_ids, name->ids, sizeof(name->ids));
+	return is_hex || is_decimal;
+}
+
+static bool parse_name(const char *text, struct name *name)
+{
 	const char *minor = strstr(text, "renderD");
-	const char *hex = text;
 
-	if (minor && (minor == text || !strncmp(text, "/dev/dri/renderD", 16))) {
-		name.is_minor = parse_number(minor + 7, 10, &name.minor);
-	} else if (strchr(text, ':')) {
-		name.is_slot = pci_slot_parse(text, &name.slot) == 0;
-	} else if (!strncmp(text, "GPU-", 4)) {
-		name.is_unique_id = parse_number(text + 4, 16, &name.id);
-	} else {
-		if (!strncmp(text, "0x", 2) || !strncmp(text, "0X", 2))
-			hex = text + 2;
-		else
-			name.is_minor = name.is_decimal = parse_number(text, 10, &name.minor);
-		if (parse_number(hex, 16, &name.id)) {
-			name.is_id = name.id <= UINT16_MAX;
-			name.is_unique_id = !name.is_id;
-		}
-	}
-	*ret_name = name;
-	return name.is_id || name.is_minor || name.is_slot || name.is_unique_id;
+	*name = (struct name){ 0 };
+	if (minor && (minor == text || !strncmp(text, "/dev/dri/renderD", 16)))
+		return parse_number(minor + 7, 10, &name->minor);
+	if (!strncmp(text, "GPU-", 4))
+		return parse_number(text + 4, 16, &name->unique_ids[0]);
+	name->is_slot = strchr(text, ':');
+	return name->is_slot ? !pci_slot_parse(text, &name->slot) : parse_bare(text, name);
 }
 
-static bool is_id(const struct name *name, uint32_t gpu_id)
+static bool is_one_of(uint64_t number, const uint64_t numbers[2])
 {
-	return (name->is_id && gpu_id == name->id) || (name->is_decimal && gpu_id == name->minor);
-}
-
-static bool is_unique_id(const struct name *name, uint64_t unique_id)
-{
-	return unique_id && ((name->is_unique_id && unique_id == name->id) ||
-			     (name->is_decimal && unique_id == name->minor));
+	return number && (number == numbers[0] || number == numbers[1]);
 }
 
 static bool is_named(const struct topology_node *gpu, const struct name *name)
 {
-	return is_id(name, gpu->gpu_id) ||
-	       (name->is_minor && gpu->drm_render_minor == name->minor) ||
-	       is_unique_id(name, gpu->unique_id) ||
+	return is_one_of(gpu->gpu_id, name->ids) ||
+	       (name->minor && gpu->drm_render_minor == name->minor) ||
+	       is_one_of(gpu->unique_id, name->unique_ids) ||
 	       (name->is_slot && !gpu->location_unknown && gpu->domain == name->slot.domain &&
 		gpu->location_id == name->slot.location);
 }
@@ -98,7 +87,7 @@ static uint64_t find_named(const struct link_graph *graph, const struct name *na
 	}
 	/* The user may know a process that has moved before by the gpu_id of its last machine. */
 	for (size_t i = 0; i < graph->num_gpus && !found; i++) {
-		if (is_id(name, graph->gpus[i]->actual_gpu_id))
+		if (is_one_of(graph->gpus[i]->actual_gpu_id, name->ids))
 			found |= set_of(i);
 	}
 	return found;
@@ -211,10 +200,16 @@ int device_map_read(struct map_input *in, struct gpu_map *map)
 	return 0;
 }
 
+/* The present GPU to which the saved one is pinned. */
+static size_t pin_of(const struct map_input *in, size_t saved)
+{
+	return (size_t)__builtin_ctzll(in->pinned[saved]);
+}
+
 static enum device_map_error check_gpu(const struct map_input *in, size_t saved,
 				       struct gpu_map *map)
 {
-	const size_t local = set_next(in->pinned[saved], 0);
+	const size_t local = pin_of(in, saved);
 	const struct topology_node *from = in->saved.gpus[saved], *to = in->local.gpus[local];
 	struct difference d = { 0 };
 
@@ -245,7 +240,7 @@ static bool share_group(const struct gpu_groups *groups, size_t a, size_t b)
 static enum device_map_error check_two(const struct map_input *in, size_t a, size_t b,
 				       struct gpu_map *map)
 {
-	size_t to_a = set_next(in->pinned[a], 0), to_b = set_next(in->pinned[b], 0);
+	size_t to_a = pin_of(in, a), to_b = pin_of(in, b);
 	uint32_t saved_a = in->saved.gpus[a]->gpu_id, saved_b = in->saved.gpus[b]->gpu_id;
 	uint32_t local_a = in->local.gpus[to_a]->gpu_id, local_b = in->local.gpus[to_b]->gpu_id;
 
