@@ -202,22 +202,15 @@ static int prefer_rule(unsigned int rule, struct search_problem *problem,
 	return prefer(&narrower, problem, result);
 }
 
-static uint64_t find_unused(const struct link_graph *local)
-{
-	uint64_t unused = 0;
-
-	for (size_t i = 0; i < local->num_gpus; i++)
-		unused |= local->gpus[i]->in_use ? 0 : set_of(i);
-	return unused;
-}
-
 /* A saved GPU may keep its card or its gpu_id, and gets a GPU in use if no other fits it. */
 static int prefer_unused(const struct map_input *in, const struct search_problem *problem,
 			 struct search_result *result)
 {
-	uint64_t unused = find_unused(&in->local), candidates[GPU_SET_MAX];
+	uint64_t unused = 0, candidates[GPU_SET_MAX];
 	struct search_problem narrower = *problem, last = *problem;
 
+	for (size_t i = 0; i < in->local.num_gpus; i++)
+		unused |= in->local.gpus[i]->in_use ? 0 : set_of(i);
 	if (unused == set_of_first(in->local.num_gpus))
 		return 0;
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
@@ -392,15 +385,6 @@ static void note_all_sharing(struct map_input *in)
 	}
 }
 
-static int input_init(const struct topology *saved, const struct topology *local,
-		      struct map_input *in)
-{
-	if (links_init(saved, &in->saved) < 0 || links_init(local, &in->local) < 0)
-		return -E2BIG;
-	note_all_sharing(in);
-	return 0;
-}
-
 static int map_init(const struct topology *saved, const struct topology *local,
 		    const struct map_input *question, struct gpu_map *map)
 {
@@ -411,7 +395,10 @@ static int map_init(const struct topology *saved, const struct topology *local,
 	if (!map->input || !map->local || !map->extra)
 		return -ENOMEM;
 	*map->input = *question;
-	return input_init(saved, local, map->input) < 0 ? end_without_map(map, REASON_TOO_MANY) : 0;
+	if (links_init(saved, &map->input->saved) < 0 || links_init(local, &map->input->local) < 0)
+		return end_without_map(map, REASON_TOO_MANY);
+	note_all_sharing(map->input);
+	return 0;
 }
 
 /* @question: the options, the tree, and how to use it. */
