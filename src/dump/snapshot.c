@@ -22,7 +22,6 @@
 #include "pause/kfd_files.h"
 #include "pause/pause.h"
 #include "preflight/bo_index.h"
-#include "preflight/copied_memory.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 #include "preflight/preflight_process.h"
@@ -288,7 +287,7 @@ static int check_in_snapshot(struct dumped_process *process)
 	int ret = check_state(process);
 
 	if (!ret)
-		ret = copied_memory_check(process);
+		ret = preflight_process_check_copies(process);
 	if (!ret)
 		ret = shared_bos_check(process);
 	if (!ret)

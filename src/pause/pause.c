@@ -16,8 +16,8 @@
 #include "kernel/proc.h"
 #include "pause/dump_guard.h"
 #include "pause/kfd_files.h"
-#include "preflight/copied_memory.h"
 #include "preflight/preflight.h"
+#include "preflight/preflight_process.h"
 
 /* The counts of PROCESS_INFO, without arrays. */
 static struct kfd_state counts_of(const struct dumped_process *process)
@@ -276,7 +276,7 @@ static int note_pause(struct dump_session *session, struct dumped_file *file)
 		return log_error(ret, "process %d: cannot find it", process->vpid);
 	(void)snprintf(process->name, sizeof(process->name), "process %d", process->pid);
 	log_info("%s: its queues are stopped", process->name);
-	copied_memory_warn(process);
+	preflight_process_warn_of_ghost(process);
 	return 0;
 }
 

@@ -12,11 +12,16 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "kernel/kfd.h"
+#include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
+#include "kernel/unnamed_files.h"
 #include "preflight/bo_index.h"
 #include "preflight/kfd_process.h"
 #include "preflight/preflight.h"
+
+/* DEFAULT_GHOST_LIMIT in CRIU's cr_options.h. */
+#define GHOST_LIMIT (1 << 20)
 
 /* A child that takes longer hangs in the kernel. */
 #define TIMEOUT_S 5
@@ -212,6 +217,41 @@ int preflight_process_check_early(const struct dumped_process *process)
 		ret = ret ? ret : broken;
 	}
 	return ret;
+}
+
+void preflight_process_warn_of_ghost(const struct dumped_process *process)
+{
+	uint64_t bytes;
+
+	if (!unnamed_files_largest(process->pid, &bytes) && bytes > GHOST_LIMIT)
+		log_warn(
+			"%s: maps an unlinked file of %" PRIu64
+			" bytes, which CRIU saves only with a --ghost-limit that is not less, for example 64M",
+			process->name, bytes);
+}
+
+int preflight_process_check_copies(const struct dumped_process *process)
+{
+	_cleanup_free_ struct proc_range *ranges = NULL;
+	struct proc_range found;
+	size_t count = 0;
+	int ret;
+
+	if (!process->session->stopped_late)
+		return 0;
+	ret = kfd_priv_list_memory(&process->priv, process->state.bos, &ranges, &count);
+	/* DUMP_UNKNOWN_LAYOUT, by force. */
+	if (ret == -EINVAL || ret == -ENOTUNIQ)
+		return 0;
+	if (!ret && count)
+		ret = unnamed_files_find(process->pid, ranges, count, &found);
+	if (ret < 0)
+		return log_error(ret, "%s: cannot find out which files its GPUs may write",
+				 process->name);
+	return ret ? preflight_refuse(process->session, DUMP_MEMORY_COPIED,
+				      "%s, memory at 0x%" PRIx64 "-0x%" PRIx64 ":", process->name,
+				      found.start, found.end)
+		   : 0;
 }
 
 /* A restore finds the BO of a mapping by its address first, because programs map BOs where the GPU

@@ -29,6 +29,14 @@ int preflight_process_check_precision(const struct dumped_process *process);
 /* For a process that runs on, of which /proc and sysfs have given the GPUs and the number of BOs,
  * or 0 if it is not known: the rules of a process that show early. Each broken rule has a line. */
 int preflight_process_check_early(const struct dumped_process *process);
+/* CRIU copies memfds and unlinked files when it lists the mappings of a task (dump_filemap() in
+ * proc_parse.c), before it shows /dev/kfd. With CRIU 4.0 and newer the plugin stops the queues
+ * before that, in CHECKPOINT_DEVICES. Refuses a process, after CHECKPOINT, whose GPUs may have
+ * written such a file after CRIU has copied it. */
+int preflight_process_check_copies(const struct dumped_process *process);
+/* Warns of an unlinked file that is too large for CRIU's default --ghost-limit: CRIU fails by it,
+ * and its error does not name the option. CRIU's own limit is not known. */
+void preflight_process_warn_of_ghost(const struct dumped_process *process);
 /* The rules of one mapping of the process. */
 int preflight_process_check_mapping(const struct dumped_process *process,
 				    const struct proc_mapping *mapping);
