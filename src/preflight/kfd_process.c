@@ -52,23 +52,18 @@ static void node_uses_done(struct node_uses *uses)
 	free(uses->list);
 }
 
-/* @ret_use: valid until the next call. */
-static int use_node(struct node_uses *uses, uint32_t number, struct node_use **ret_use)
+/* Valid until the next call. NULL if memory is short. */
+static struct node_use *use_node(struct node_uses *uses, uint32_t number)
 {
 	const struct node_use use = { .minor = number };
-	int ret = 0;
 
 	for (size_t i = 0; i < uses->count; i++) {
-		if (uses->list[i].minor == number) {
-			*ret_use = &uses->list[i];
-			return 0;
-		}
+		if (uses->list[i].minor == number)
+			return &uses->list[i];
 	}
-	ret = array_append(&uses->list, &uses->count, sizeof(use), &use);
-	if (ret < 0)
-		return ret;
-	*ret_use = &uses->list[uses->count - 1];
-	return 0;
+	return array_append(&uses->list, &uses->count, sizeof(use), &use) < 0
+		       ? NULL
+		       : &uses->list[uses->count - 1];
 }
 
 /* Returns 0 if sysfs does not tell it. In Linux 7 each file has a PASID of its own, and sysfs says
@@ -110,7 +105,7 @@ bool kfd_process_has_vm_in(pid_t pid, int number)
 /* Descriptor @number of the process. */
 static int add_descriptor(struct node_uses *uses, pid_t pid, int number)
 {
-	struct node_use *use = NULL;
+	struct node_use *use;
 	unsigned int pasid;
 	struct stat stat;
 	uint32_t node;
@@ -123,9 +118,9 @@ static int add_descriptor(struct node_uses *uses, pid_t pid, int number)
 	pasid = read_file_pasid(pid, number);
 	if (!pasid && !topology_find_minor(uses->topology, node))
 		return 0;
-	ret = use_node(uses, node, &use);
-	if (ret < 0)
-		return ret;
+	use = use_node(uses, node);
+	if (!use)
+		return -ENOMEM;
 	use->is_open = true;
 	use->has_vm |= pasid && pasid == uses->pasid;
 	return 0;
@@ -146,7 +141,6 @@ static int add_descriptors(struct node_uses *uses, pid_t pid)
 static int add_mappings(struct node_uses *uses, pid_t pid)
 {
 	_cleanup_free_ struct proc_mapping *mappings = NULL;
-	struct node_use *use;
 	size_t count;
 	int ret = proc_list_mappings(pid, &mappings, &count);
 
@@ -154,8 +148,8 @@ static int add_mappings(struct node_uses *uses, pid_t pid)
 		const struct topology_node *gpu =
 			render_node_find_gpu(uses->topology, mappings[i].device);
 
-		if (gpu)
-			ret = use_node(uses, gpu->drm_render_minor, &use);
+		if (gpu && !use_node(uses, gpu->drm_render_minor))
+			ret = -ENOMEM;
 	}
 	return ret;
 }
@@ -207,13 +201,6 @@ int kfd_process_walk(pid_t pid, const char *below,
 	return ret;
 }
 
-static bool has_number(int directory, const char *name)
-{
-	uint64_t number;
-
-	return !read_number_at(directory, name, &number) && number;
-}
-
 static bool begins_with(const char *name, const char *prefix)
 {
 	return !strncmp(name, prefix, strlen(prefix));
@@ -222,11 +209,12 @@ static bool begins_with(const char *name, const char *prefix)
 static int note_entry(int directory, const char *name, void *argument)
 {
 	struct kfd_sysfs *sysfs = argument;
+	uint64_t bytes;
 
 	sysfs->has_contexts |= begins_with(name, CONTEXT);
 	if (begins_with(name, KFD_PROCESS_VRAM)) {
 		sysfs->num_gpus++;
-		sysfs->has_vram |= has_number(directory, name);
+		sysfs->has_vram |= !read_number_at(directory, name, &bytes) && bytes;
 	}
 	return 0;
 }

@@ -70,11 +70,6 @@ static uint32_t find_bo(const struct kfd_state *state, const struct kfd_priv_que
 	return KFD_PRIV_NO_BO;
 }
 
-static bool has_area_in_bo(const struct kfd_state *state, const struct kfd_priv_queue *queue)
-{
-	return find_bo(state, queue, queue->buffers[KFD_PRIV_QUEUE_AREA]) != KFD_PRIV_NO_BO;
-}
-
 /* SDMA queues on a GPU with one XCC are all alike. */
 bool queue_probe_can_ask(const struct kfd_queue *queue)
 {
@@ -307,9 +302,11 @@ static int ask(const struct dumped_process *process, const struct kfd_queue *que
 
 static struct queue_answer kind_of(const struct kfd_state *state, const struct kfd_queue *queue)
 {
+	const uint64_t area = queue->saved->buffers[KFD_PRIV_QUEUE_AREA];
+
 	return (struct queue_answer){
 		.type = queue->saved->type,
-		.has_area_in_bo = has_area_in_bo(state, queue->saved),
+		.has_area_in_bo = find_bo(state, queue->saved, area) != KFD_PRIV_NO_BO,
 		.gfx_target_version = queue->gpu->gfx_target_version,
 		.num_xcc = queue->gpu->num_xcc,
 		.has_waves = queue->gpu->num_xcc > 1 && kfd_queue_has_waves(queue),
