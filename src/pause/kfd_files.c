@@ -254,38 +254,20 @@ static int maps_gpu(pid_t pid, const struct topology *topology)
 	return ret;
 }
 
-/* *@ret_maps: the process maps a GPU and does not have /dev/kfd open. A process that has ended does
- * not. */
-static int check_mapper(pid_t pid, const struct topology *topology, bool *ret_maps)
+/* Whether the process maps a GPU and does not have /dev/kfd open: 1, 0 or -errno. A process that
+ * has ended does not. */
+static int maps_without_kfd(pid_t pid, const struct topology *topology)
 {
 	_cleanup_closedir_ DIR *stream = NULL;
 	int ret = proc_open_fds(pid, &stream);
 
-	*ret_maps = false;
 	if (ret < 0)
 		return ret == -ESRCH ? 0 : ret;
 	ret = has_kfd(pid, stream);
 	if (ret)
 		return ret < 0 ? ret : 0;
 	ret = maps_gpu(pid, topology);
-	*ret_maps = ret > 0;
-	return ret >= 0 || ret == -ENOENT || ret == -ESRCH ? 0 : ret;
-}
-
-/* *@ret_pid: the first of @tasks that does, or 0 if no task does. */
-static int find_mapper(const struct pid_list *tasks, const struct topology *topology,
-		       pid_t *ret_pid)
-{
-	bool maps = false;
-	int ret = 0;
-
-	*ret_pid = 0;
-	for (size_t i = 0; !ret && !maps && i < tasks->count; i++) {
-		ret = check_mapper(tasks->pids[i], topology, &maps);
-		if (maps)
-			*ret_pid = tasks->pids[i];
-	}
-	return ret;
+	return ret == -ENOENT || ret == -ESRCH ? 0 : ret;
 }
 
 int kfd_files_check_mappers(const struct dump_session *session)
@@ -295,9 +277,11 @@ int kfd_files_check_mappers(const struct dump_session *session)
 	pid_t pid = 0;
 	int ret = session->tasks.count ? 0 : proc_list_tracees(&traced);
 
-	if (!ret)
-		ret = find_mapper(tasks, &session->topology, &pid);
+	for (size_t i = 0; !ret && i < tasks->count; i++) {
+		pid = tasks->pids[i];
+		ret = maps_without_kfd(pid, &session->topology);
+	}
 	if (ret < 0)
 		return log_error(ret, "mappings: cannot list those of all processes");
-	return pid ? preflight_refuse(session, DUMP_HAS_NO_KFD_FILE, "process %d:", pid) : 0;
+	return ret ? preflight_refuse(session, DUMP_HAS_NO_KFD_FILE, "process %d:", pid) : 0;
 }
