@@ -147,15 +147,6 @@ static int report_pause(const struct dumped_process *process, int ret)
 	return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
 }
 
-/* Stops the queues of @process, which a guard knows. Not logged: -ENODEV: the process sees no
- * GPU; -EBADF: it is not part of the dump. */
-static int pause_guarded(struct dumped_process *process)
-{
-	int ret = stop_queues(process);
-
-	return !ret || ret == -ENODEV || ret == -EBADF ? ret : report_pause(process, ret);
-}
-
 static int let_run(struct dumped_process *process)
 {
 	int ret = kfd_unpause(process->fd);
@@ -168,9 +159,9 @@ static int let_run(struct dumped_process *process)
 
 static int stop_again(struct dumped_process *process)
 {
-	int ret = pause_guarded(process);
+	int ret = stop_queues(process);
 
-	return ret == -EBADF || ret == -ENODEV ? report_pause(process, ret) : ret;
+	return ret < 0 ? report_pause(process, ret) : 0;
 }
 
 int pause_let_run(struct dump_session *session)
@@ -284,18 +275,20 @@ static int note_pause(struct dump_session *session, struct dumped_file *file)
  * file stays without a process, and its error waits until CRIU shows it. */
 static int pause_owner(struct dump_session *session, struct dumped_file *file)
 {
+	struct dumped_process *process;
 	int ret = add_process(session, file);
 
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot record its /dev/kfd", file->pid);
-	ret = pause_guarded(last_process(session));
-	if (!ret && find_paused(session, last_process(session)->vpid) != last_process(session))
+	process = last_process(session);
+	ret = stop_queues(process);
+	if (!ret && find_paused(session, process->vpid) != process)
 		return refuse_context(session, file);
 	if (!ret)
 		return note_pause(session, file);
 	session->num_processes--;
 	file->refusal = ret;
-	return ret == -ENODEV || ret == -EBADF ? 0 : ret;
+	return ret == -ENODEV || ret == -EBADF ? 0 : report_pause(process, ret);
 }
 
 /* The errors for a process that is not paused, or is not part of this dump. */
