@@ -366,8 +366,9 @@ static const char *describe_choice(const struct map_input *in, size_t saved)
 }
 
 /* Logs the first property in which the GPUs differ. */
-static void log_forced(const struct map_input *in, size_t saved, size_t local)
+static void log_forced(const struct map_input *in, size_t saved)
 {
+	const size_t local = in->local_of[saved];
 	struct difference d;
 
 	if (compare(in, saved, local, &d))
@@ -386,7 +387,7 @@ static int log_mapping(const struct map_input *in, const struct gpu_map *map)
 
 		log_info("map: saved GPU %s -> %s, %s", from.bytes, to.bytes,
 			 describe_choice(in, i));
-		log_forced(in, i, in->local_of[i]);
+		log_forced(in, i);
 	}
 	if (map->scope != SCOPE_TREE && topology_count_gpus(&in->tree->saved) > in->saved.num_gpus)
 		log_info(
