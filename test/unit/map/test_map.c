@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The rules for one GPU, and captured machines. The rules for links are in test_map_links.c. */
 #include "machines.h"
-#include "map/gpu_rules.h"
 
 UNIT_TEST(a_gpu_maps_to_an_equal_gpu)
 {
@@ -214,26 +213,6 @@ UNIT_TEST(cpu_visible_vram_needs_cpu_visible_vram)
 	assert_map(&saved, &local, (const uint32_t[]){ 0x2222 });
 }
 
-UNIT_TEST(the_first_mismatch_names_its_option)
-{
-	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
-	struct difference first;
-
-	make_pair(&saved, &local);
-	assert_int_equal(gpu_rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first),
-			 0);
-	local.nodes[1].fw_version--;
-	assert_int_equal(gpu_rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first),
-			 1);
-	assert_string_equal(first.property, "fw_version");
-	assert_string_equal(first.variable, "KFD_FW_VER_CHECK=0");
-	local.nodes[1].wave_front_size = 32;
-	assert_int_equal(gpu_rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first),
-			 2);
-	assert_string_equal(first.property, "wave_front_size");
-	assert_null(first.variable);
-}
-
 /* Another kernel counts something of the same card in another way. */
 UNIT_TEST(only_the_same_card_may_differ_by_force)
 {
@@ -356,16 +335,6 @@ UNIT_TEST(an_image_with_more_gpus_is_refused_with_both_numbers)
 	assert_refused(&saved, &local);
 	assert_logged("Error (amdgpu_plugin): ", "1", "0", "GPUs", "cannot open");
 	assert_int_equal(unit_count_lines("unused"), 0);
-}
-
-UNIT_TEST(the_log_names_a_gpu_without_candidate)
-{
-	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
-
-	make_pair(&saved, &local);
-	local.nodes[1].device_id = 0x744c;
-	assert_refused(&saved, &local);
-	assert_logged("Error (amdgpu_plugin): ", "0x1111");
 }
 
 UNIT_TEST(unused_gpus_come_before_those_with_lower_nodes)
