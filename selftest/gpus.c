@@ -10,7 +10,7 @@
 
 #include "process.h"
 
-#define BANK "/sys/devices/virtual/kfd/kfd/topology/nodes/%d/mem_banks/%d/properties"
+#define ENTRY "/sys/devices/virtual/kfd/kfd/topology/nodes/%d/%s/%d/properties"
 /* CRAT_MEM_HEAP_TYPE of VRAM that the CPU maps (kfd_topology.h in the kernel). */
 #define HEAP_PUBLIC 1
 
@@ -22,29 +22,58 @@ struct raw_process *process_get(void)
 	return &process;
 }
 
-static bool is_public(const char *path)
+/* Return: a property of entry @entry of this kind, -1 if the entry has none, or cannot be read, and
+ * -ENOENT if there is no such entry. */
+static long read_property(int node, const char *kind, int entry, const char *name)
 {
-	FILE *file = fopen(path, "re");
-	unsigned int type = 0;
+	char path[128], key[64];
+	FILE *file;
+	long value;
+	int count;
 
-	if (file && fscanf(file, "heap_type %u", &type) != 1)
-		type = 0;
-	if (file)
-		(void)fclose(file);
-	return type == HEAP_PUBLIC;
+	(void)snprintf(path, sizeof(path), ENTRY, node, kind, entry);
+	if (access(path, F_OK) < 0)
+		return -ENOENT;
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	do {
+		value = -1;
+		count = fscanf(file, "%63s %ld", key, &value);
+	} while (count == 2 && strcmp(key, name) != 0);
+	(void)fclose(file);
+	return value;
 }
 
 static bool vram_is_visible(int node)
 {
-	char path[128];
+	long type = 0;
 
-	for (int bank = 0;; bank++) {
-		(void)snprintf(path, sizeof(path), BANK, node, bank);
-		if (access(path, F_OK) < 0)
-			return false;
-		if (is_public(path))
-			return true;
+	for (int bank = 0; type != HEAP_PUBLIC && type != -ENOENT; bank++)
+		type = read_property(node, "mem_banks", bank, "heap_type");
+	return type == HEAP_PUBLIC;
+}
+
+/* The positions of the GPUs at the other ends of the links of this kind. */
+static uint64_t follow_links(const struct raw_gpu *list, int count, int node, const char *kind)
+{
+	uint64_t found = 0;
+	long to = 0;
+
+	for (int link = 0; to != -ENOENT; link++) {
+		to = read_property(node, kind, link, "node_to");
+		for (int i = 0; i < count; i++)
+			found |= (uint64_t)(list[i].node == to) << i;
 	}
+	return found;
+}
+
+/* A GPU has a link to each GPU that reaches its VRAM: over XGMI (kfd_fill_gpu_xgmi_link_to_gpu() in
+ * the kernel's kfd_crat.c), or over PCIe (kfd_add_peer_prop() in kfd_topology.c). */
+static uint64_t find_peers(const struct raw_gpu *list, int count, int owner)
+{
+	return 1ull << owner | follow_links(list, count, list[owner].node, "io_links") |
+	       follow_links(list, count, list[owner].node, "p2p_links");
 }
 
 static int choose_from(struct report *report, const struct raw_gpu *list, int count,
@@ -59,6 +88,7 @@ static int choose_from(struct report *report, const struct raw_gpu *list, int co
 			.node = (uint32_t)list[gpus.count].node,
 			.render_minor = list[gpus.count].render_minor,
 			.vram_visible = vram_is_visible(list[gpus.count].node),
+			.reached_by = find_peers(list, count, gpus.count),
 		};
 	ret = gpus_choose(report, choice, &gpus);
 	if (ret < 0)

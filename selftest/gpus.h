@@ -17,6 +17,8 @@ struct gpu {
 	int render_minor;
 	/* The whole VRAM can be mapped by the CPU. */
 	bool vram_visible;
+	/* Without libhsakmt: the positions of the GPUs that reach its VRAM, a bit each. */
+	uint64_t reached_by;
 };
 
 struct gpus {

@@ -65,7 +65,16 @@ static int obtain(const struct gpu *gpu, struct memory *memory)
 	return own ? 0 : map_for_cpu(gpu, memory, &bo);
 }
 
-static int map(struct memory *memory, const struct gpus *mapped)
+/* The driver refuses to map VRAM to a GPU that does not reach it (kfd_mem_attach() in the kernel's
+ * amdgpu_amdkfd_gpuvm.c): most GPUs of one machine do not reach each other's. */
+static bool is_reached(const struct gpu *gpu, enum memory_kind kind, int index)
+{
+	bool is_vram = kind == MEMORY_VRAM_VISIBLE || kind == MEMORY_VRAM_HIDDEN;
+
+	return !is_vram || gpu->reached_by >> index & 1;
+}
+
+static int map(const struct gpu *gpu, struct memory *memory, const struct gpus *mapped)
 {
 	struct raw_process *process = process_get();
 	const struct raw_bo bo = bo_of(memory);
@@ -74,6 +83,8 @@ static int map(struct memory *memory, const struct gpus *mapped)
 	for (int i = 0; ret == 0 && i < mapped->count; i++) {
 		int index = mapped->list[i].index;
 
+		if (!is_reached(gpu, memory->kind, index))
+			continue;
 		ret = raw_map(process, &bo, process->gpu[index].gpu_id);
 		if (ret == 0)
 			memory->mapped |= 1ull << index;
@@ -107,7 +118,7 @@ int memory_alloc(struct report *report, enum memory_kind kind, size_t size_bytes
 	if (ret < 0)
 		return report_fail(report, ret, "GPU %d: no %zu bytes of %s: %s", gpu->index,
 				   size_bytes, memory_kind_name(kind), strerror(-ret));
-	ret = map(&memory, mapped);
+	ret = map(gpu, &memory, mapped);
 	if (ret < 0) {
 		(void)release(&memory);
 		return report_fail(report, ret, "GPU %d: cannot map %zu bytes of %s: %s",

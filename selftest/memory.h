@@ -39,7 +39,8 @@ bool memory_has_cpu_access(enum memory_kind kind);
  * or the runtime's. */
 const char *memory_own_kind(enum memory_kind kind);
 
-/* Allocates @size_bytes (a multiple of 4096) on or for @gpu and maps it to all of @mapped. */
+/* Allocates @size_bytes (a multiple of 4096) on or for @gpu and maps it to all of @mapped, but VRAM
+ * without libhsakmt only to those of them that reach it. */
 int memory_alloc(struct report *report, enum memory_kind kind, size_t size_bytes,
 		 const struct gpu *gpu, const struct gpus *mapped, struct memory *ret_memory);
 

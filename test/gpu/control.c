@@ -65,17 +65,37 @@ static int set_speed(const struct hive *gpus, const char *argument, struct answe
 	return 0;
 }
 
+static int parse_switch(const char *text, bool *ret_is_on)
+{
+	*ret_is_on = strcmp(text, "on") == 0;
+	return *ret_is_on || strcmp(text, "off") == 0 ? 0 : -EINVAL;
+}
+
 static int set_hang(const struct hive *gpus, const char *argument, struct answer *answer)
 {
-	bool hangs = strcmp(argument, "on") == 0;
+	bool hangs;
 	unsigned int i;
+	int ret = parse_switch(argument, &hangs);
 
-	if (!hangs && strcmp(argument, "off"))
-		return -EINVAL;
+	if (ret < 0)
+		return ret;
 	for (i = 0; i < gpus->num_nodes; i++) {
 		gpus->nodes[i]->hangs = hangs;
 		gpus->nodes[i]->expects_reset |= hangs;
 	}
+	add(answer, "ok");
+	return 0;
+}
+
+static int set_links(const struct hive *gpus, const char *argument, struct answer *answer)
+{
+	bool are_on;
+	int ret = parse_switch(argument, &are_on);
+
+	if (ret < 0)
+		return ret;
+	for (unsigned int i = 0; i < gpus->num_nodes; i++)
+		gpu_set_links(gpus->nodes[i], are_on);
 	add(answer, "ok");
 	return 0;
 }
@@ -214,6 +234,7 @@ static const struct {
 } commands[] = {
 	{ "speed", true, set_speed },
 	{ "hang", true, set_hang },
+	{ "links", true, set_links }, /* for the next driver that loads */
 	{ "fault", true, inject_fault },
 	{ "counters", false, tell_counters },
 	{ "violations", false, tell_violations },

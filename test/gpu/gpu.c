@@ -78,11 +78,24 @@ static void forget_work(struct gpu *gpu)
 	memset(&gpu->fault, 0, sizeof(gpu->fault));
 }
 
-void gpu_reset(struct gpu *gpu)
+static void reset_registers(struct gpu *gpu)
 {
 	forget_work(gpu);
 	(void)madvise(gpu->regs, REGISTER_BYTES, MADV_DONTNEED);
 	regs_init(gpu);
+}
+
+void gpu_set_links(struct gpu *gpu, bool are_on)
+{
+	if (gpu->is_apart != are_on)
+		return;
+	gpu->is_apart = !are_on;
+	reset_registers(gpu);
+}
+
+void gpu_reset(struct gpu *gpu)
+{
+	reset_registers(gpu);
 	pci_init(&gpu->pci, gpu->asic, gpu->vram_bytes);
 	if (gpu->asic->write_discovery)
 		gpu->asic->write_discovery(gpu->vram + gpu->vram_bytes - DISCOVERY_FROM_END);

@@ -27,6 +27,7 @@ struct gpu {
 	struct report report;
 	const struct hive *hive; /* NULL: a GPU alone */
 	unsigned int node;       /* in the hive */
+	bool is_apart;           /* its links are off: the driver sees a GPU alone */
 	struct guest guest;
 	struct pci pci;
 	uint32_t *regs; /* GPU_REGISTERS; memory only where something was written */
@@ -54,6 +55,8 @@ int gpu_new(const struct asic *asic, uint64_t vram_bytes, struct gpu **ret_gpu);
 void gpu_free(struct gpu *gpu);
 /* As power-on does: registers, queues and configuration space. Video memory keeps its content. */
 void gpu_reset(struct gpu *gpu);
+/* Links the GPU to its hive, or parts it, for the next driver that loads. */
+void gpu_set_links(struct gpu *gpu, bool are_on);
 /* The driver's reset of a GPU that hangs: all queues are gone, and the engines halt. */
 void gpu_reset_engines(struct gpu *gpu);
 

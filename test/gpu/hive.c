@@ -10,7 +10,13 @@ enum { LFB_CNTL_NODE_SHIFT = 0, LFB_CNTL_LAST_NODE_SHIFT = 4, LFB_SIZE_SHIFT = 2
 
 static unsigned int num_nodes(const struct gpu *gpu)
 {
-	return gpu->hive ? gpu->hive->num_nodes : 1;
+	return gpu->hive && !gpu->is_apart ? gpu->hive->num_nodes : 1;
+}
+
+/* The node whose memory begins at address 0 for a GPU alone is the GPU itself. */
+static unsigned int first_node(const struct gpu *gpu)
+{
+	return gpu->is_apart ? gpu->node : 0;
 }
 
 void hive_connect(struct hive *hive)
@@ -41,7 +47,7 @@ uint8_t *hive_memory_at(const struct gpu *gpu, uint64_t address, uint64_t *ret_l
 
 	if (node >= num_nodes(gpu))
 		return NULL;
-	owner = gpu->hive ? gpu->hive->nodes[node] : gpu;
+	owner = gpu->hive ? gpu->hive->nodes[first_node(gpu) + node] : gpu;
 	if (offset >= owner->vram_bytes)
 		return NULL;
 	*ret_left_bytes = owner->vram_bytes - offset;
@@ -50,7 +56,7 @@ uint8_t *hive_memory_at(const struct gpu *gpu, uint64_t address, uint64_t *ret_l
 
 bool hive_is_own_memory(const struct gpu *gpu, uint64_t address)
 {
-	return address / HIVE_SEGMENT_BYTES == gpu->node;
+	return first_node(gpu) + address / HIVE_SEGMENT_BYTES == gpu->node;
 }
 
 /* The driver takes a last node of 0 for "no XGMI". */

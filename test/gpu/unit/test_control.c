@@ -43,9 +43,10 @@ MACHINE_TEST(knobs_are_set)
 
 MACHINE_TEST(wrong_commands_are_refused)
 {
-	static const char *const wrong[] = { "",         "spee 1",   "speed",      "speed x",
-					     "speed 1 ", "hang",     "hang maybe", "counters now",
-					     "fault",    "fault 0x", " speed 1" };
+	static const char *const wrong[] = { "",         "spee 1",  "speed",      "speed x",
+					     "speed 1 ", "hang",    "hang maybe", "counters now",
+					     "links",    "links x", "fault",      "fault 0x",
+					     " speed 1" };
 	size_t i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)

@@ -56,6 +56,24 @@ MACHINE_TEST(an_entry_reaches_the_memory_of_the_node_that_it_names)
 	assert_violations(0);
 }
 
+/* As the driver finds most GPUs of one machine: none reaches the memory of another one. */
+MACHINE_TEST(a_gpu_without_links_is_alone)
+{
+	struct gpu *second = machine_add_gpu();
+	uint64_t left_bytes;
+
+	gpu_set_links(second, false);
+	assert_int_equal(xgmi_register(second, 0x978), 0);
+	assert_int_equal(second->regs[REG(MMHUB, regMC_VM_FB_LOCATION_TOP)],
+			 (ASIC_FB_BASE + MACHINE_VRAM - 1) >> 24);
+	assert_ptr_equal(hive_memory_at(second, AT, &left_bytes), second->vram + AT);
+	assert_true(hive_is_own_memory(second, AT));
+	assert_null(hive_memory_at(second, HIVE_SEGMENT_BYTES + AT, &left_bytes));
+	gpu_set_links(second, true);
+	assert_int_equal(xgmi_register(second, 0x978), 1 << 4 | 1);
+	assert_ptr_equal(hive_memory_at(second, AT, &left_bytes), machine.gpu->vram + AT);
+}
+
 MACHINE_TEST(vmid_0_reaches_the_memory_of_each_node)
 {
 	struct gpu *second = machine_add_gpu();

@@ -12,13 +12,13 @@ options="ip_block_mask=0x1f fw_load_type=0 dpm=0 ras_enable=0 audio=0 lockup_tim
 [[ $(uname -r) != @(6.1|7.2|7.3)[.-]* ]] || options+=" vm_update_mode=3"
 
 # Sets $gpus to the GPUs of a machine, by their places on the PCI bus, in the order in which the driver finds them. All
-# MI210s are nodes of one XGMI hive. Those of two, four and their others have links with a weight. one-small has 160 MiB of video
-# memory. The MI300X is one partition, or one for each XCC.
+# MI210s are nodes of one XGMI hive, but those of two-apart have no links. Those of two, four and their others have links with a
+# weight. one-small has 160 MiB of video memory. The MI300X is one partition, or one for each XCC.
 gpus_of() { # MACHINE
 	case ${1%+other-major} in
 	one | one-small) gpus=(0) ;;
 	one-other) gpus=(8) ;;
-	two) gpus=(0 1) ;;
+	two | two-apart) gpus=(0 1) ;;
 	two-other) gpus=(5 2) ;;
 	four) gpus=(0 1 2 3) ;;
 	four-other) gpus=(5 2 7 4) ;;
@@ -59,6 +59,7 @@ change_machine() { # NAME GPU...
 	*-other) modprobe vgem || fail "Linux $(uname -r) does not load vgem" ;;
 	*+other-major) modprobe uio || fail "Linux $(uname -r) does not load uio" ;;
 	esac
+	[[ $1 = *-apart ]] && ask_gpu "links off" || ask_gpu "links on"
 	load_driver
 	[ "$1" != one-small ] || echo 160 > /sys/module/amdgpu/parameters/vramlimit
 	mapfile -t devices < <(gpu_devices)

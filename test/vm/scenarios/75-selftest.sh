@@ -160,6 +160,17 @@ broken() {
 	forget_complaints "$page_faults"
 }
 
+# Two GPUs that do not reach each other's VRAM, as most do: each has all of its memory, and the job on both restores.
+scenario_selftest_apart() { # long
+	another_gpu=1
+	machine two-apart
+	selftest 0 --quick
+	has_line report.txt "^ok  all GPUs: job, trip 1: .*restored in .*; compared"
+	shares "GPU 0x[0-9a-f]*" 1
+	with_kernel '6.1.*' ||
+		has_line report.txt "^not tried  two GPUs: two processes that share buffers, because GPU [01] does not reach the memory of GPU [01]"
+}
+
 # Each plugin breaks one promise of a restore.
 scenario_selftest_broken() { # long
 	machine one
