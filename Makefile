@@ -128,6 +128,10 @@ check-hardware:
 demo:
 	@test/vm/demo
 
+DOCUMENTS := README.md NEWS.md CONTRIBUTING.md $(wildcard docs/*.md)
+# Examples move, and a link to a file of the source that is not installed becomes the name of that file.
+INSTALLED_LINKS := -e 's,\]\(examples/,](../examples/,g' -e 's,\[[^]]*\]\((\.\./)?(test/[^)\#]*|[a-z-]*\.proto)[^)]*\),`\2`,g'
+
 install: $(PLUGIN) $(TOOL) $(JOB)
 	install -D -m 0644 $(PLUGIN) $(DESTDIR)$(PLUGINDIR)/$(NAME).so
 	install -D -m 0755 $(TOOL) $(DESTDIR)$(BINDIR)/criu-amdgpu
@@ -137,15 +141,16 @@ install: $(PLUGIN) $(TOOL) $(JOB)
 	install -D -m 0644 man/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5
 	install -D -m 0644 man/$(NAME).7 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md NEWS.md CONTRIBUTING.md
-	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/docs docs/*.md
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/docs docs/*.md docs/*.svg
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples docs/examples/*
+	sed -i -E $(INSTALLED_LINKS) $(addprefix $(DESTDIR)$(DOCDIR)/,$(DOCUMENTS))
 
 uninstall:
 	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so $(DESTDIR)$(BINDIR)/criu-amdgpu $(DESTDIR)$(LIBEXECDIR)/selftest-job
 	rm -f $(DESTDIR)$(COMPLETIONDIR)/criu-amdgpu
 	rm -f $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
-	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,README.md NEWS.md CONTRIBUTING.md $(wildcard docs/*.md) $(patsubst docs/%,%,$(wildcard docs/examples/*)))
+	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,$(DOCUMENTS) $(wildcard docs/*.svg) $(patsubst docs/%,%,$(wildcard docs/examples/*)))
 	@tools/package/prune "$(DESTDIR)" $(PLUGINDIR) $(LIBEXECDIR) $(COMPLETIONDIR) $(patsubst %/,%,$(dir $(COMPLETIONDIR))) \
 		$(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7 $(DOCDIR)/docs $(DOCDIR)/examples $(DOCDIR) -- $(BINDIR) $(MANDIR)
 
@@ -163,7 +168,7 @@ dist:
 
 # The Debian package, made with the tools of this machine. Its unit tests are those of `make unit`.
 PACKAGE       := $(BUILD)/package/criu-plugin-amdgpu.deb
-PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md NEWS.md CONTRIBUTING.md criu-amdgpu.proto test/data/kernels/gfx90a.txt $(wildcard tools/*.* selftest/* man/* docs/*.md \
+PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile $(DOCUMENTS) criu-amdgpu.proto test/data/kernels/gfx90a.txt $(wildcard tools/*.* selftest/* man/* docs/*.svg \
 		 docs/examples/* tools/package/* debian/* debian/source/*)
 
 $(PACKAGE): $(PACKAGE_FILES)
