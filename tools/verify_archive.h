@@ -5,7 +5,7 @@
 
 #include "image_archive.h"
 #include "images.h"
-#include "verify.h"
+#include "verify_pages.h"
 
 /* Compares the contents in the archive with the checksums of @images. Logs on error: -EBADMSG,
  * they differ; -ENOENT, a pages file is missing; -EINVAL, it has another size. */
