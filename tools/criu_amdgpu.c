@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,23 +21,6 @@
 #ifndef PLUGIN_VERSION
 #define PLUGIN_VERSION "(unknown version)"
 #endif
-
-enum {
-	OPTION_TOPOLOGY = 't',
-	OPTION_QUIET = 'q',
-	OPTION_JSON = 'j',
-	OPTION_IMAGES_DIR = 'D',
-	OPTION_LIBDIR = 'L',
-	OPTION_GPU = 'g',
-	OPTION_SIZE = 's',
-	OPTION_LIMIT = 'l',
-	OPTION_REPORT = 'r',
-	OPTION_KEEP = 'k',
-	OPTION_QUICK = 'Q',
-	OPTION_FORCE = 'f',
-	OPTION_HELP = 'h',
-	OPTION_VERSION = 'V',
-};
 
 static const struct command {
 	const char *name;
@@ -59,23 +44,40 @@ static const struct command {
 	  "whether jobs of its own come back on this machine" },
 };
 
-static const struct option options[] = {
-	{ "topology", required_argument, NULL, OPTION_TOPOLOGY },
-	{ "quiet", no_argument, NULL, OPTION_QUIET },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "images-dir", required_argument, NULL, OPTION_IMAGES_DIR },
-	{ "libdir", required_argument, NULL, OPTION_LIBDIR },
-	{ "gpu", required_argument, NULL, OPTION_GPU },
-	{ "size", required_argument, NULL, OPTION_SIZE },
-	{ "limit", required_argument, NULL, OPTION_LIMIT },
-	{ "report", required_argument, NULL, OPTION_REPORT },
-	{ "keep", no_argument, NULL, OPTION_KEEP },
-	{ "quick", no_argument, NULL, OPTION_QUICK },
-	{ "force", no_argument, NULL, OPTION_FORCE },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ "version", no_argument, NULL, OPTION_VERSION },
-	{ 0 },
+#define OPTION_HELP    'h'
+#define OPTION_VERSION 'V'
+
+#define FIELD(name) offsetof(struct tool_request, name)
+/* Takes no argument and has no field. */
+#define NO_FIELD SIZE_MAX
+
+static const struct tool_option {
+	char letter;
+	const char *name;
+	/* A word for it in the help. NULL: the option has none, and its field is a bool. */
+	const char *argument;
+	const char *help;
+	/* In struct tool_request. */
+	size_t field;
+} tool_options[] = {
+	{ 'D', "images-dir", "DIR", "check, selftest: the directory for a dump", FIELD(dir) },
+	{ 'L', "libdir", "DIR", "check, selftest: the directory of CRIU's plugins", FIELD(libdir) },
+	{ 't', "topology", "TREE", "fit: a copy of /sys/class/kfd/kfd/topology of another machine",
+	  FIELD(topology) },
+	{ 'j', "json", NULL, "show, selftest: print JSON", FIELD(json) },
+	{ 'q', "quiet", NULL, "check, verify, fit: print only errors", FIELD(quiet) },
+	{ 'g', "gpu", "GPU", "selftest: only this GPU, by its number or gpu_id", FIELD(gpu) },
+	{ 's', "size", "SIZE", "selftest: so much VRAM more on each GPU", FIELD(size) },
+	{ 'l', "limit", "SECONDS", "selftest: give up a step after this time", FIELD(limit) },
+	{ 'r', "report", "FILE", "selftest: write a report for a bug report", FIELD(report) },
+	{ 'k', "keep", NULL, "selftest: keep images and logs", FIELD(keep) },
+	{ 'Q', "quick", NULL, "selftest: small buffers, and one trip", FIELD(quick) },
+	{ 'f', "force", NULL, "selftest: also if other processes use the GPU", FIELD(force) },
+	{ OPTION_HELP, "help", NULL, "print this help", NO_FIELD },
+	{ OPTION_VERSION, "version", NULL, "print the version", NO_FIELD },
 };
+
+#define OPTIONS ARRAY_SIZE(tool_options)
 
 static void print_help(void)
 {
@@ -86,22 +88,15 @@ static void print_help(void)
 	       "Commands:\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		printf("  %-8s %s\n", commands[i].name, commands[i].purpose);
-	printf("\nOptions:\n"
-	       "  -D, --images-dir DIR check, selftest: the directory for a dump\n"
-	       "  -L, --libdir DIR     check, selftest: the directory of CRIU's plugins\n"
-	       "  -t, --topology TREE  fit: a copy of /sys/class/kfd/kfd/topology of another machine\n"
-	       "  -j, --json           show, selftest: print JSON\n"
-	       "  -q, --quiet          check, verify, fit: print only errors\n"
-	       "  -g, --gpu GPU        selftest: only this GPU, by its number or gpu_id\n"
-	       "  -s, --size SIZE      selftest: so much VRAM more on each GPU\n"
-	       "  -l, --limit SECONDS  selftest: give up a step after this time\n"
-	       "  -r, --report FILE    selftest: write a report for a bug report\n"
-	       "  -k, --keep           selftest: keep images and logs\n"
-	       "  -Q, --quick          selftest: small buffers, and one trip\n"
-	       "  -f, --force          selftest: also if other processes use the GPU\n"
-	       "  -h, --help           print this help\n"
-	       "  -V, --version        print the version\n\n"
-	       "Exit status: 0 yes, 1 no (a dump is refused, an image is damaged, no mapping exists),\n"
+	printf("\nOptions:\n");
+	for (size_t i = 0; i < OPTIONS; i++) {
+		const struct tool_option *option = &tool_options[i];
+		const char *argument = option->argument ? option->argument : "";
+
+		printf("  -%c, --%s %-*s%s\n", option->letter, option->name,
+		       14 - (int)strlen(option->name), argument, option->help);
+	}
+	printf("\nExit status: 0 yes, 1 no (a dump is refused, an image is damaged, no mapping exists),\n"
 	       "2 trouble, 3 there is no AMD GPU.\n");
 }
 
@@ -124,11 +119,10 @@ static int complain(const char *subject, const char *problem, const char *detail
 /* The first of the options @given that the command does not have, or NULL. */
 static const char *find_foreign_option(const struct command *command, const char *given)
 {
-	for (; *given; given++) {
-		for (size_t i = 0; !strchr(command->options, *given) && options[i].name; i++) {
-			if (options[i].val == *given)
-				return options[i].name;
-		}
+	given += strspn(given, command->options);
+	for (size_t i = 0; i < OPTIONS; i++) {
+		if (tool_options[i].letter == *given)
+			return tool_options[i].name;
 	}
 	return NULL;
 }
@@ -172,64 +166,45 @@ static int run(const struct command *command, const struct tool_request *request
 	return ret;
 }
 
-static void set_option(struct tool_request *request, int option)
+static void set_option(struct tool_request *request, const struct tool_option *option)
 {
-	switch (option) {
-	case OPTION_TOPOLOGY:
-		request->topology = optarg;
-		break;
-	case OPTION_QUIET:
-		request->quiet = true;
-		break;
-	case OPTION_JSON:
-		request->json = true;
-		break;
-	case OPTION_IMAGES_DIR:
-		request->dir = optarg;
-		break;
-	case OPTION_LIBDIR:
-		request->libdir = optarg;
-		break;
-	case OPTION_GPU:
-		request->gpu = optarg;
-		break;
-	case OPTION_SIZE:
-		request->size = optarg;
-		break;
-	case OPTION_LIMIT:
-		request->limit = optarg;
-		break;
-	case OPTION_REPORT:
-		request->report = optarg;
-		break;
-	case OPTION_KEEP:
-		request->keep = true;
-		break;
-	case OPTION_QUICK:
-		request->quick = true;
-		break;
-	case OPTION_FORCE:
-		request->force = true;
-		break;
-	default:
-		break;
-	}
+	char *field = (char *)request + option->field;
+
+	if (option->argument)
+		*(const char **)field = optarg;
+	else
+		*(bool *)field = true;
 }
 
-/* The letters of the options that are given, each once. */
-struct given {
-	char letters[64];
-};
-
-/* False: the program ends with *@ret_status. */
-static bool read_options(int argc, char **argv, struct tool_request *request, struct given *given,
-			 int *ret_status)
+/* For getopt_long(): the table is in both of its forms. */
+static void list_options(char letters[2 * OPTIONS + 1], struct option list[OPTIONS + 1])
 {
-	int option;
+	for (size_t i = 0; i < OPTIONS; i++) {
+		const struct tool_option *option = &tool_options[i];
+		int argument = option->argument ? required_argument : no_argument;
 
+		*letters++ = option->letter;
+		if (option->argument)
+			*letters++ = ':';
+		list[i] = (struct option){ option->name, argument, NULL, option->letter };
+	}
+	*letters = '\0';
+	list[OPTIONS] = (struct option){ 0 };
+}
+
+/* Also lists the letters of the options that are given, each once. False: the program ends with
+ * *@ret_status. */
+static bool read_options(int argc, char **argv, struct tool_request *request,
+			 char given[OPTIONS + 1], int *ret_status)
+{
+	char letters[2 * OPTIONS + 1];
+	struct option list[OPTIONS + 1];
+	int letter, index;
+
+	list_options(letters, list);
 	*ret_status = TOOL_YES;
-	while ((option = getopt_long(argc, argv, "t:qjD:L:g:s:l:r:kQfhV", options, NULL)) >= 0) {
-		switch (option) {
+	while ((letter = getopt_long(argc, argv, letters, list, NULL)) >= 0) {
+		switch (letter) {
 		case OPTION_HELP:
 			print_help();
 			return false;
@@ -242,9 +217,11 @@ static bool read_options(int argc, char **argv, struct tool_request *request, st
 		default:
 			break;
 		}
-		if (!strchr(given->letters, option))
-			given->letters[strlen(given->letters)] = (char)option;
-		set_option(request, option);
+		for (index = 0; tool_options[index].letter != letter;)
+			index++;
+		if (!strchr(given, letter))
+			given[strlen(given)] = (char)letter;
+		set_option(request, &tool_options[index]);
 	}
 	return true;
 }
@@ -252,16 +229,16 @@ static bool read_options(int argc, char **argv, struct tool_request *request, st
 int main(int argc, char **argv)
 {
 	struct tool_request request = { 0 };
-	struct given given = { 0 };
+	char given[OPTIONS + 1] = "";
 	const struct command *command;
 	int ret;
 
-	if (!read_options(argc, argv, &request, &given, &ret))
+	if (!read_options(argc, argv, &request, given, &ret))
 		return ret;
 	command = find_command(argv[optind]);
 	if (!command)
 		return complain("there is no command ", argv[optind] ? argv[optind] : "given", "");
-	ret = check_arguments(command, argc - optind - 1, given.letters);
+	ret = check_arguments(command, argc - optind - 1, given);
 	if (ret != TOOL_YES)
 		return ret;
 	if (command->run == check_run)
