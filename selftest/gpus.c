@@ -22,49 +22,38 @@ struct raw_process *process_get(void)
 	return &process;
 }
 
-/* Return: a property of entry @entry of this kind, -1 if the entry has none, or cannot be read, and
- * -ENOENT if there is no such entry. */
-static long read_property(int node, const char *kind, int entry, const char *name)
+/* A property of entry @entry of this kind, if it can be read. Return: false if there is no such
+ * entry.
+ */
+static bool read_property(int node, const char *kind, int entry, const char *name,
+			  uint32_t *ret_number)
 {
-	char path[128], key[64];
-	FILE *file;
-	long value;
-	int count;
+	char path[128];
 
+	*ret_number = UINT32_MAX;
 	(void)snprintf(path, sizeof(path), ENTRY, node, kind, entry);
-	if (access(path, F_OK) < 0)
-		return -ENOENT;
-	file = fopen(path, "re");
-	if (!file)
-		return -1;
-	do {
-		value = -1;
-		count = fscanf(file, "%63s %ld", key, &value);
-	} while (count == 2 && strcmp(key, name) != 0);
-	(void)fclose(file);
-	return value;
+	return raw_read_properties(path, &name, 1, ret_number) == 0;
 }
 
 static bool vram_is_visible(int node)
 {
-	long type = 0;
+	uint32_t type;
 
-	for (int bank = 0; type != HEAP_PUBLIC && type != -ENOENT; bank++)
-		type = read_property(node, "mem_banks", bank, "heap_type");
-	return type == HEAP_PUBLIC;
+	for (int bank = 0; read_property(node, "mem_banks", bank, "heap_type", &type); bank++)
+		if (type == HEAP_PUBLIC)
+			return true;
+	return false;
 }
 
 /* The positions of the GPUs at the other ends of the links of this kind. */
 static uint64_t follow_links(const struct raw_gpu *list, int count, int node, const char *kind)
 {
 	uint64_t found = 0;
-	long to = 0;
+	uint32_t to;
 
-	for (int link = 0; to != -ENOENT; link++) {
-		to = read_property(node, kind, link, "node_to");
+	for (int link = 0; read_property(node, kind, link, "node_to", &to); link++)
 		for (int i = 0; i < count; i++)
-			found |= (uint64_t)(list[i].node == to) << i;
-	}
+			found |= (uint64_t)((uint32_t)list[i].node == to) << i;
 	return found;
 }
 

@@ -22,23 +22,14 @@ static const char *const names[PROPERTIES_COUNT] = {
 
 static int read_properties(const struct raw_gpu *gpu, uint32_t *numbers)
 {
-	char path[128], key[64];
-	long value;
-	FILE *file;
+	char path[128];
+	int ret;
 
 	(void)snprintf(path, sizeof(path), PROPERTIES, gpu->node);
-	file = fopen(path, "re");
-	if (!file)
-		return -errno;
-	while (fscanf(file, "%63s %ld", key, &value) == 2)
-		for (int i = 0; i < PROPERTIES_COUNT; i++)
-			if (strcmp(key, names[i]) == 0)
-				numbers[i] = (uint32_t)value;
-	(void)fclose(file);
-	for (int i = 0; i <= XCCS; i++)
-		if (!numbers[i])
-			return -EPROTO;
-	return 0;
+	ret = raw_read_properties(path, names, PROPERTIES_COUNT, numbers);
+	for (int i = 0; ret == 0 && i <= XCCS; i++)
+		ret = numbers[i] ? 0 : -EPROTO;
+	return ret;
 }
 
 static uint32_t count_waves(const struct raw_gpu *gpu, const uint32_t *numbers, uint32_t cus)

@@ -23,12 +23,30 @@ int raw_ioctl(int fd, unsigned long request, void *argument)
 	return ioctl(fd, request, argument) < 0 ? -errno : 0;
 }
 
+int raw_read_properties(const char *path, const char *const *names, int count, uint32_t *numbers)
+{
+	FILE *file = fopen(path, "re");
+	char key[64];
+	long value;
+
+	if (!file)
+		return -errno;
+	while (fscanf(file, "%63s %ld", key, &value) == 2)
+		for (int i = 0; i < count; i++)
+			if (strcmp(key, names[i]) == 0)
+				numbers[i] = (uint32_t)value;
+	fclose(file);
+	return 0;
+}
+
 static int raw_read_node(int node, struct raw_gpu *ret_gpu)
 {
-	char path[128], key[64];
-	long value;
+	static const char *const names[] = { "drm_render_minor", "gfx_target_version",
+					     "location_id" };
+	uint32_t numbers[3] = { 0 };
+	char path[128];
 	FILE *stream;
-	int n;
+	int n, ret;
 
 	*ret_gpu = (struct raw_gpu){ .node = node };
 	snprintf(path, sizeof(path), NODES "/%d/gpu_id", node);
@@ -41,19 +59,11 @@ static int raw_read_node(int node, struct raw_gpu *ret_gpu)
 	if (n != 1)
 		return errno ? -errno : -EPROTO;
 	snprintf(path, sizeof(path), NODES "/%d/properties", node);
-	stream = fopen(path, "re");
-	if (!stream)
-		return -errno;
-	while (fscanf(stream, "%63s %ld", key, &value) == 2) {
-		if (strcmp(key, "drm_render_minor") == 0)
-			ret_gpu->render_minor = (int)value;
-		if (strcmp(key, "gfx_target_version") == 0)
-			ret_gpu->gfx_target_version = (uint32_t)value;
-		if (strcmp(key, "location_id") == 0)
-			ret_gpu->location_id = (uint32_t)value;
-	}
-	fclose(stream);
-	return 0;
+	ret = raw_read_properties(path, names, 3, numbers);
+	ret_gpu->render_minor = (int)numbers[0];
+	ret_gpu->gfx_target_version = numbers[1];
+	ret_gpu->location_id = numbers[2];
+	return ret;
 }
 
 int raw_list_gpus(struct raw_gpu *gpus, int *ret_count, int *ret_hidden)

@@ -55,6 +55,8 @@ struct raw_queue {
 
 int raw_ioctl(int fd, unsigned long request, void *argument);
 
+/* The numbers with these names in a file of the topology. Others are left as they are. */
+int raw_read_properties(const char *path, const char *const *names, int count, uint32_t *numbers);
 /* The GPUs in sysfs that can be read; *ret_hidden counts nodes that give EPERM (may be NULL). */
 int raw_list_gpus(struct raw_gpu *gpus, int *ret_count, int *ret_hidden);
 int raw_open_render(const struct raw_gpu *gpu, int *ret_fd);
