@@ -22,7 +22,6 @@
 #include "selftest_dir.h"
 #include "selftest_parts.h"
 #include "selftest_run.h"
-#include "selftest_storage.h"
 
 #ifndef PLUGIN_VERSION
 #define PLUGIN_VERSION "(unknown version)"
@@ -269,9 +268,9 @@ static void say_machine(struct selftest *selftest)
 static void say_storage(struct selftest *selftest)
 {
 	uint64_t largest = selftest->check.largest;
-	struct selftest_storage storage;
-	int ret = selftest_storage_measure(
-		selftest->dir, largest < STORAGE_BYTES ? largest : STORAGE_BYTES, &storage);
+	struct selftest_dir_speed speed;
+	int ret = selftest_dir_measure(selftest->dir,
+				       largest < STORAGE_BYTES ? largest : STORAGE_BYTES, &speed);
 
 	if (ret)
 		selftest_report_say(&selftest->report, "storage alone", "not measured: %s",
@@ -280,7 +279,7 @@ static void say_storage(struct selftest *selftest)
 		selftest_report_say(
 			&selftest->report, "storage alone",
 			"one thread writes %.0f MiB/s to the page cache and %.0f MiB/s to the end, and reads %.0f MiB/s",
-			storage.write_mib_s, storage.flush_mib_s, storage.read_mib_s);
+			speed.write_mib_s, speed.flush_mib_s, speed.read_mib_s);
 }
 
 static int work(void *argument)

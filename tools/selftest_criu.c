@@ -9,10 +9,15 @@
 
 #include "amdgpu_plugin_util.h"
 #include "selftest_run.h"
-#include "selftest_stream.h"
 
 #define LINE_SIZE   1024
 #define ERROR_LINES 6u
+
+/* The arguments: the streamer, the directory, the stream, the log. */
+#define CAPTURE "\"$0\" -D \"$1\" capture 2> \"$3\" | cat > \"$2\""
+#define SERVE   "cat \"$2\" | \"$0\" -D \"$1\" serve 2> \"$3\""
+/* Its first line when CRIU can begin. */
+#define READY "socket-init"
 
 static bool is_dump(const struct selftest_criu *criu)
 {
@@ -123,6 +128,54 @@ static int run_alone(const struct selftest *selftest, struct selftest_criu *criu
 	return 0;
 }
 
+/* The streamer says in its log when its socket is there. */
+static bool is_ready(const char *log)
+{
+	_cleanup_fclose_ FILE *file = stream_open(log);
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, READY, strlen(READY)))
+			return true;
+	}
+	return false;
+}
+
+static int await_streamer(pid_t pid, const char *log, double seconds)
+{
+	const double end = now_seconds() + seconds;
+	int ret = 0;
+
+	while (!ret && !is_ready(log))
+		ret = now_seconds() > end ? -ETIME : selftest_run_sleep(pid);
+	/* It may have ended behind that line. */
+	return ret == -ESRCH && is_ready(log) ? 0 : ret;
+}
+
+/* The stream and the log of the streamer are files beside the images. With a dump it writes the
+ * stream, and otherwise it reads it. A shell runs it, because it wants a pipe for the stream. */
+static int start_streamer(const struct selftest *selftest, const struct selftest_criu *criu,
+			  pid_t *ret_pid)
+{
+	char stream[PATH_MAX], log[PATH_MAX];
+	const char *argv[] = { "/bin/sh",
+			       "-c",
+			       is_dump(criu) ? CAPTURE : SERVE,
+			       selftest->streamer,
+			       criu->dir,
+			       stream,
+			       log,
+			       NULL };
+	int ret;
+
+	/* The size of the images counts the stream, by its name. */
+	if (snprintf(stream, sizeof(stream), "%s/stream.img", criu->dir) >= PATH_MAX ||
+	    snprintf(log, sizeof(log), "%s/streamer-%s.log", criu->dir, criu->command) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	ret = selftest_run_start(argv, "/dev/null", ret_pid);
+	return ret ? ret : await_streamer(*ret_pid, log, selftest->limit_s);
+}
+
 /* The streamer is ready before CRIU begins, and ends behind it. If CRIU fails, the streamer may
  * wait for CRIU without end, until the caller ends it with the other processes. */
 static int run_with_streamer(const struct selftest *selftest, struct selftest_criu *criu,
@@ -132,8 +185,7 @@ static int run_with_streamer(const struct selftest *selftest, struct selftest_cr
 	int status, ret;
 
 	criu->step = "the start of " SELFTEST_STREAMER;
-	ret = selftest_stream_start(selftest->streamer, criu->dir, is_dump(criu), selftest->limit_s,
-				    &streamer);
+	ret = start_streamer(selftest, criu, &streamer);
 	if (ret == -ESRCH) {
 		criu->step = SELFTEST_STREAMER " has ended before it was ready";
 		return -EPROTO;

@@ -9,6 +9,8 @@
 #include "selftest.h"
 
 #define SELFTEST_ERRORS 6144
+/* The program through which a dump or a restore with --stream has its images. */
+#define SELFTEST_STREAMER "criu-image-streamer"
 
 /* How a job is dumped and restored. */
 struct selftest_manner {

@@ -13,4 +13,14 @@ void selftest_dir_remove(const char *path);
 /* Bytes of the images in the directory @path, or of their stream. */
 uint64_t selftest_dir_count_images(const char *path);
 
+/* The speed of its storage when no GPU takes part. */
+struct selftest_dir_speed {
+	double write_mib_s; /* to the page cache, as a dump writes */
+	double flush_mib_s; /* until the storage has it */
+	double read_mib_s;  /* from the storage, as far as the kernel lets go of its pages */
+};
+
+/* Writes and reads a file of @bytes in the directory, and removes it. */
+int selftest_dir_measure(const char *path, uint64_t bytes, struct selftest_dir_speed *ret_speed);
+
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "foresee.h"
-#include "selftest_stream.h"
+#include "selftest_criu.h"
 #include "selftest_trip.h"
 #include "text.h"
 
@@ -213,7 +213,7 @@ static int try_move(struct selftest *selftest, const struct together *together)
 /* What is not tried on any GPU. */
 static void skip_manners(struct selftest *selftest)
 {
-	if (!selftest_stream_find(selftest->streamer))
+	if (!check_find_program(SELFTEST_STREAMER, selftest->streamer))
 		*selftest->streamer = '\0';
 	if (selftest->request->quick)
 		selftest_report_skip(
