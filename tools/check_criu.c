@@ -95,18 +95,6 @@ static bool check_hooks(struct check *check, const char *path, const struct elf 
 	return true;
 }
 
-static bool is_this_plugin(const char *path)
-{
-	struct elf plugin;
-	bool found;
-
-	if (elf_open(path, &plugin) < 0)
-		return false;
-	found = memmem(plugin.bytes, plugin.size, PLUGIN_MARK, strlen(PLUGIN_MARK)) != NULL;
-	elf_close(&plugin);
-	return found;
-}
-
 static void load_plugin(struct check *check, const char *path)
 {
 	void *plugin = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -141,7 +129,7 @@ static void check_plugin(struct check *check, const char *directory)
 			check,
 			"plugin: cannot read %s, where CRIU looks for it: %s; install the plugin there, or use criu --libdir",
 			path, strerror(errno));
-	else if (!is_this_plugin(path))
+	else if (!elf_has(path, PLUGIN_MARK, strlen(PLUGIN_MARK)))
 		check_refuse(check,
 			     "plugin: %s is another plugin, for example CRIU's own; replace it",
 			     path);

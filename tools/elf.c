@@ -68,6 +68,13 @@ void elf_close(struct elf *elf)
 	*elf = (struct elf){ 0 };
 }
 
+bool elf_has(const char *path, const void *bytes, size_t size)
+{
+	_cleanup_(elf_close) struct elf elf = { 0 };
+
+	return !elf_open(path, &elf) && memmem(elf.bytes, elf.size, bytes, size);
+}
+
 static const Elf64_Shdr *list_sections(const struct elf *elf, size_t *ret_count)
 {
 	const Elf64_Ehdr *head = (const Elf64_Ehdr *)elf->bytes;

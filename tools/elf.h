@@ -3,6 +3,7 @@
 #ifndef AMDGPU_PLUGIN_TOOLS_ELF_H
 #define AMDGPU_PLUGIN_TOOLS_ELF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,9 @@ struct elf {
 /* -ENOEXEC: the file is no ELF program of 64 bits in this byte order. Free with elf_close(). */
 int elf_open(const char *path, struct elf *ret_elf);
 void elf_close(struct elf *elf);
+
+/* Whether the file is such a program and has these bytes. */
+bool elf_has(const char *path, const void *bytes, size_t size);
 
 /* Whether the program defines and exports @name. *@ret_size: of the object. -ENOENT: it does not.
  */

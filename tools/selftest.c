@@ -61,20 +61,6 @@ static void selftest_done(struct selftest *selftest)
 /* --- the machine --------------------------------------------------------------------------------
  */
 
-/* The plugin's file has its version as a string, because images have it, too. */
-static bool is_of_this_version(const char *plugin)
-{
-	static const char version[] = PLUGIN_VERSION;
-	struct elf file;
-	bool found;
-
-	if (elf_open(plugin, &file) < 0)
-		return false;
-	found = memmem(file.bytes, file.size, version, sizeof(version)) != NULL;
-	elf_close(&file);
-	return found;
-}
-
 static int check_choice(const struct selftest *selftest)
 {
 	bool found = false;
@@ -109,7 +95,8 @@ static int check_all(struct selftest *selftest)
 	check_machine(check, &has_gpu);
 	if (check->refused)
 		return TOOL_TROUBLE;
-	if (!is_of_this_version(check->plugin))
+	/* The plugin's file has its version as a string, because images have it, too. */
+	if (!elf_has(check->plugin, PLUGIN_VERSION, sizeof(PLUGIN_VERSION)))
 		return trouble(
 			"the plugin %s is of another version than this program, which is " PLUGIN_VERSION
 			"; install both from one package",
