@@ -42,11 +42,8 @@ static const char *read_name(pid_t pid, char text[static 32])
 	file = stream_open(path);
 	text[0] = '\0';
 	if (file && fgets(name, sizeof(name), file)) {
-		/* A program chooses its name. */
-		for (char *c = name; *c; c++)
-			*c = *c == '\n' ? '\0' : *c;
-		for (char *c = name; *c; c++)
-			*c = *c < ' ' || *c > '~' ? '?' : *c;
+		name[strcspn(name, "\n")] = '\0';
+		text_make_printable(name);
 		(void)snprintf(text, 32, " (%s)", name);
 	}
 	return text;

@@ -19,6 +19,7 @@
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
+#include "text.h"
 
 /* Majors of serial terminals that linux/major.h lacks. */
 #define USB_SERIAL_MAJOR       188
@@ -122,13 +123,6 @@ static int is_saved(const struct topology *topology, const struct stat *stat, co
 	return 1;
 }
 
-/* Programs choose names. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		*text = *text < ' ' || *text > '~' ? '?' : *text;
-}
-
 static int add(struct other_files *list, const struct other_file *file)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -160,7 +154,7 @@ static int add_descriptor(struct other_files *list, pid_t pid, const struct topo
 	ret = is_saved(topology, &stat, file.name);
 	if (ret)
 		return ret < 0 ? ret : 0;
-	make_printable(file.name);
+	text_make_printable(file.name);
 	if (S_ISCHR(stat.st_mode) || S_ISBLK(stat.st_mode))
 		file.device = stat.st_rdev;
 	return add(list, &file);

@@ -53,7 +53,6 @@ const char *text_pci(const KfdDeviceEntry *gpu, char text[PCI_SLOT_TEXT])
 	return pci_slot_print((struct pci_slot){ gpu->domain, gpu->location_id }, text);
 }
 
-/* gfx_target_version: 90010 is gfx90a, since the stepping is hexadecimal (kfd_device.c). */
 /* As HIP and rocminfo print it. */
 const char *text_unique_id(const KfdDeviceEntry *gpu, char text[TEXT_UNIQUE_ID])
 {
@@ -63,6 +62,7 @@ const char *text_unique_id(const KfdDeviceEntry *gpu, char text[TEXT_UNIQUE_ID])
 	return text;
 }
 
+/* gfx_target_version: 90010 is gfx90a, since the stepping is hexadecimal (kfd_device.c). */
 const char *text_gfx(const KfdDeviceEntry *gpu, char text[16])
 {
 	uint32_t version = gpu->gfx_target_version;
@@ -72,4 +72,10 @@ const char *text_gfx(const KfdDeviceEntry *gpu, char text[16])
 	(void)snprintf(text, 16, "gfx%" PRIu32 "%" PRIx32 "%" PRIx32, version / 10000 % 1000,
 		       version / 100 % 100, version % 100);
 	return text;
+}
+
+void text_make_printable(char *text)
+{
+	for (; *text; text++)
+		*text = *text < ' ' || *text > '~' ? '?' : *text;
 }

@@ -29,4 +29,7 @@ const char *text_unique_id(const KfdDeviceEntry *gpu, char text[TEXT_UNIQUE_ID])
 /* "gfx90a"; "-" if the image does not say. */
 const char *text_gfx(const KfdDeviceEntry *gpu, char text[16]);
 
+/* Puts a question mark for each byte that a terminal cannot show: programs choose names. */
+void text_make_printable(char *text);
+
 #endif
