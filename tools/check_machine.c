@@ -11,6 +11,7 @@
 #include "content/content.h"
 #include "criu/log.h"
 #include "foresee.h"
+#include "kernel/amdgpu_module.h"
 #include "kernel/kfd.h"
 #include "kernel/render_node.h"
 #include "map/map.h"
@@ -27,10 +28,9 @@ static void say_kernel(const struct check *check)
 /* Whose driver it is: "amdgpu of the kernel" or "AMD's amdgpu 6.10.5". */
 static void name_driver(char *text, size_t size)
 {
-	_cleanup_fclose_ FILE *file = stream_open(DRIVER_VERSION);
 	char version[64];
 
-	if (file && fscanf(file, "%63s", version) == 1)
+	if (amdgpu_module_text("version", version, sizeof(version)))
 		(void)snprintf(text, size, "AMD's out-of-tree amdgpu %s", version);
 	else
 		(void)snprintf(text, size, "amdgpu of the kernel");
