@@ -58,13 +58,6 @@ kernel void grid(global uint *out, uint width, uint height)
 	uint z = __builtin_amdgcn_workgroup_id_z() * 2 + __builtin_amdgcn_workitem_id_z();
 	out[(z * height + y) * width + x] = x | y << 8 | z << 16;
 }
-kernel void mix(global float *out, const global float *a, const global float *b, float k, uint n)
-{
-	uint i = GLOBAL_ID(x);
-	float x = 0;
-	for (uint j = 0; j < n; j++) x = x * k + a[(i + j) & 63] - b[j];
-	out[i] = x > b[0] ? x : -x;
-}
 // The later a wave, the longer it takes to the barrier; then each item takes what another wave has put there.
 kernel void uneven(global uint *out)
 {
