@@ -19,6 +19,16 @@ static void set_argument(u32 offset, u64 value)
 	memcpy(at(ARGUMENTS + offset), &value, 8);
 }
 
+/* Runs a kernel of the listing with these arguments, in slices of @steps. */
+#define RUN_KERNEL(name, items, group, steps, ...)                     \
+	do {                                                           \
+		const u64 arguments_[] = { __VA_ARGS__ };              \
+                                                                       \
+		memcpy(at(ARGUMENTS), arguments_, sizeof(arguments_)); \
+		assert_int_equal(begin_kernel(name, items, group), 0); \
+		assert_int_equal(run_kernel(steps), 1);                \
+	} while (0)
+
 static u64 counted(u64 sum, u32 item, u32 rounds)
 {
 	u64 round;
@@ -69,12 +79,8 @@ MACHINE_TEST(counts_beside_others)
 	sum = words_at(DATA)[0] + 3;
 	for (i = 0; i < 256; i++)
 		sum += words_at(A)[i];
-	set_argument(0, va(DATA));
-	set_argument(8, va(A));
-	set_argument(16, 256);
 	machine.interference = 3;
-	assert_int_equal(begin_kernel("reduce", 256, 256), 0);
-	assert_int_equal(run_kernel(1000), 1);
+	RUN_KERNEL("reduce", 256, 256, 1000, va(DATA), va(A), 256);
 	assert_int_equal(machine.interference, 0);
 	assert_int_equal(words_at(DATA)[0], sum);
 }
@@ -92,9 +98,7 @@ MACHINE_TEST(waits_at_barriers)
 {
 	u32 i;
 
-	set_argument(0, va(DATA));
-	assert_int_equal(begin_kernel("uneven", 256, 256), 0);
-	assert_int_equal(run_kernel(1000), 1);
+	RUN_KERNEL("uneven", 256, 256, 1000, va(DATA));
 	for (i = 0; i < 256; i++)
 		assert_int_equal(words_at(DATA)[i], uneven_value(255 - i));
 }
@@ -130,12 +134,8 @@ MACHINE_TEST(keeps_arrays_in_private_memory)
 	u32 i;
 
 	give_scratch(va(C));
-	set_argument(0, va(DATA));
-	set_argument(8, va(A));
-	set_argument(16, 30);
 	/* GLOBAL_ID() is that of groups of 64 */
-	assert_int_equal(begin_kernel("turn", 64, 64), 0);
-	assert_int_equal(run_kernel(50), 1);
+	RUN_KERNEL("turn", 64, 64, 50, va(DATA), va(A), 30);
 	for (i = 0; i < 64; i++)
 		assert_int_equal(words_at(DATA)[i], turned(words_at(A), i, 30));
 }
@@ -163,11 +163,7 @@ MACHINE_TEST(hashes)
 	const u8 *text = at(A);
 	u32 i, k;
 
-	set_argument(0, va(DATA));
-	set_argument(8, va(A));
-	set_argument(16, 50);
-	assert_int_equal(begin_kernel("hash", ITEMS, 64), 0);
-	assert_int_equal(run_kernel(1000), 1);
+	RUN_KERNEL("hash", ITEMS, 64, 1000, va(DATA), va(A), 50);
 	for (i = 0; i < ITEMS; i++) {
 		u32 h = 2166136261u ^ i;
 
@@ -188,12 +184,7 @@ MACHINE_TEST(divides)
 
 	for (i = 0; i < ITEMS; i++)
 		words_at(C)[i] = words_at(C)[i] >> i % 31 | 1;
-	set_argument(0, va(DATA));
-	set_argument(8, va(A));
-	set_argument(16, va(B));
-	set_argument(24, va(C));
-	assert_int_equal(begin_kernel("divide", ITEMS, 64), 0);
-	assert_int_equal(run_kernel(1000), 1);
+	RUN_KERNEL("divide", ITEMS, 64, 1000, va(DATA), va(A), va(B), va(C));
 	for (i = 0; i < ITEMS; i++) {
 		assert_int_equal(words_at(DATA)[i], words_at(B)[i] / words_at(C)[i]);
 		assert_int_equal(words_at(A)[i], words_at(B)[i] % words_at(C)[i]);
@@ -208,12 +199,7 @@ MACHINE_TEST(minds_signs)
 	u32 i;
 
 	memcpy(before, l, sizeof(before));
-	set_argument(0, va(DATA));
-	set_argument(8, va(A));
-	set_argument(16, va(B));
-	set_argument(24, va(C));
-	assert_int_equal(begin_kernel("signs", ITEMS, 64), 0);
-	assert_int_equal(run_kernel(1000), 1);
+	RUN_KERNEL("signs", ITEMS, 64, 1000, va(DATA), va(A), va(B), va(C));
 	for (i = 0; i < ITEMS; i++) {
 		s64 product = (s64)((u64)(before[i] >> (i & 63)) * (u64)(s64)s[i]);
 
@@ -226,12 +212,9 @@ MACHINE_TEST(knows_three_dimensions)
 {
 	u32 x, y, z;
 
-	set_argument(0, va(DATA));
-	set_argument(8, 20 | 12ull << 32);
 	machine.dispatch.grid[1] = 12, machine.dispatch.grid[2] = 6;
 	machine.dispatch.workgroup[1] = 8, machine.dispatch.workgroup[2] = 2;
-	assert_int_equal(begin_kernel("grid", 20, 8), 0);
-	assert_int_equal(run_kernel(1000), 1);
+	RUN_KERNEL("grid", 20, 8, 1000, va(DATA), 20 | 12ull << 32);
 	for (z = 0; z < 6; z++)
 		for (y = 0; y < 12; y++)
 			for (x = 0; x < 20; x++)

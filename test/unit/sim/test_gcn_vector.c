@@ -212,57 +212,22 @@ VECTOR_TEST(compare_words_of_all_lanes)
 
 /* The lane that gives its v4 to the v2 of a lane, -1 if the lane gets 0, or -2 if it keeps its own.
  */
-static s32 shl3(s32 lane)
-{
-	return lane % 16 < 13 ? lane + 3 : -1;
-}
+#define FROM(name, expression)     \
+	static s32 name(s32 lane)  \
+	{                          \
+		return expression; \
+	}
 
-static s32 shr1(s32 lane)
-{
-	return lane % 16 ? lane - 1 : -2;
-}
-
-static s32 ror4(s32 lane)
-{
-	return lane / 16 * 16 + (lane + 12) % 16;
-}
-
-static s32 quad(s32 lane)
-{
-	static const s32 from[] = { 2, 3, 0, 0 };
-
-	return lane / 4 * 4 + from[lane % 4];
-}
-
-static s32 mirror(s32 lane)
-{
-	return lane / 16 % 2 ? -2 : lane / 16 * 16 + 15 - lane % 16;
-}
-
-static s32 half_mirror(s32 lane)
-{
-	return lane / 4 % 2 ? lane / 8 * 8 + 7 - lane % 8 : -2;
-}
-
-static s32 next(s32 lane)
-{
-	return lane < 63 ? lane + 1 : -1;
-}
-
-static s32 rotated(s32 lane)
-{
-	return (lane + 63) % 64;
-}
-
-static s32 last_of_row(s32 lane)
-{
-	return lane / 16 % 2 ? lane / 16 * 16 - 1 : -2;
-}
-
-static s32 last_of_half(s32 lane)
-{
-	return lane >= 32 ? 31 : -2;
-}
+FROM(shl3, lane % 16 < 13 ? lane + 3 : -1)
+FROM(shr1, lane % 16 ? lane - 1 : -2)
+FROM(ror4, lane / 16 * 16 + (lane + 12) % 16)
+FROM(quad, lane / 4 * 4 + (lane % 4 < 2 ? lane % 4 + 2 : 0))
+FROM(mirror, lane / 16 % 2 ? -2 : lane / 16 * 16 + 15 - lane % 16)
+FROM(half_mirror, lane / 4 % 2 ? lane / 8 * 8 + 7 - lane % 8 : -2)
+FROM(next, lane < 63 ? lane + 1 : -1)
+FROM(rotated, (lane + 63) % 64)
+FROM(last_of_row, lane / 16 % 2 ? lane / 16 * 16 - 1 : -2)
+FROM(last_of_half, lane >= 32 ? 31 : -2)
 
 static const struct {
 	const char *text;
