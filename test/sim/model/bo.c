@@ -17,11 +17,9 @@ void sim_bo_done(struct sim_bo *bo)
 {
 	if (bo->kind == SIM_BO_MEMORY && !bo->origin)
 		sim_bo_data_done(bo);
-	sim_os_free(bo->metadata);
-	if (bo->mm) {
-		sim_os_mm_put(bo->mm);
+	free(bo->metadata);
+	if (bo->kind == SIM_BO_USERPTR)
 		sim_count(bo->gpu->sim, SIM_COUNT_USERPTRS, -1);
-	}
 	if (bo->origin)
 		sim_os_bo_put(bo->origin);
 	if (bo->charged)
@@ -46,7 +44,7 @@ int sim_bo_set_memory(struct sim_bo *bo, const struct sim_bo_memory *memory)
 	struct sim *sim = bo->gpu->sim;
 	int ret;
 
-	ret = charge(bo, (memory->domains & DRM_DOMAIN_VRAM) != 0, memory->limited);
+	ret = charge(bo, (memory->domains & AMDGPU_GEM_DOMAIN_VRAM) != 0, memory->limited);
 	if (ret < 0)
 		return ret;
 	bo->domains = memory->domains;
@@ -65,12 +63,9 @@ int sim_bo_set_user(struct sim_bo *bo, u64 addr, bool readonly, bool limited)
 	ret = charge(bo, false, limited);
 	if (ret < 0)
 		return ret;
-	bo->mm = sim_os_mm_get();
-	if (!bo->mm)
-		return -EINVAL;
 	sim_count(bo->gpu->sim, SIM_COUNT_USERPTRS, 1);
 	bo->kind = SIM_BO_USERPTR;
-	bo->domains = DRM_DOMAIN_GTT;
+	bo->domains = AMDGPU_GEM_DOMAIN_GTT;
 	bo->user_addr = addr;
 	bo->user_readonly = readonly;
 	return 0;
@@ -82,24 +77,25 @@ void sim_bo_set_origin(struct sim_bo *bo, struct sim_bo *origin)
 	bo->kind = SIM_BO_MEMORY;
 	bo->origin = origin;
 	/* amdgpu_dma_buf.c: amdgpu_dma_buf_create_obj() (6.12) */
-	bo->domains = DRM_DOMAIN_GTT;
-	bo->flags = origin->flags &
-		    (DRM_BO_CPU_GTT_USWC | DRM_BO_COHERENT | DRM_BO_EXT_COHERENT | DRM_BO_UNCACHED);
-	bo->flags |= DRM_BO_VRAM_WIPE;
+	bo->domains = AMDGPU_GEM_DOMAIN_GTT;
+	bo->flags = origin->flags & (AMDGPU_GEM_CREATE_CPU_GTT_USWC | DRM_BO_COHERENT |
+				     DRM_BO_EXT_COHERENT | DRM_BO_UNCACHED);
+	bo->flags |= AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE;
 }
 
 bool sim_bo_is_refused_in_hive(const struct sim_bo *bo)
 {
 	const struct sim_bo *origin = bo->origin;
 
-	return origin && origin->domains & DRM_DOMAIN_VRAM && bo->gpu->hive &&
+	return origin && origin->domains & AMDGPU_GEM_DOMAIN_VRAM && bo->gpu->hive &&
 	       bo->gpu->hive == origin->gpu->hive && !SIM_KNOB(bo->gpu->sim, hive_imports);
 }
 
 /* amdgpu_object.c: amdgpu_bo_fault_reserve_notify() (6.1 to 7.3) */
 void sim_bo_touch(struct sim_bo *bo)
 {
-	(void)__atomic_or_fetch(&bo->flags, DRM_BO_CPU_ACCESS, __ATOMIC_RELAXED);
+	(void)__atomic_or_fetch(&bo->flags, AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED,
+				__ATOMIC_RELAXED);
 }
 
 struct sim_bo *sim_bo_storage(struct sim_bo *bo)

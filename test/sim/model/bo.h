@@ -24,8 +24,8 @@ struct sim_bo {
 	enum sim_bo_kind kind;
 	u64 size; /* bytes, whole pages */
 	u64 alignment;
-	u32 domains;   /* DRM_DOMAIN_* preferred */
-	u64 flags;     /* DRM_BO_* */
+	u32 domains;   /* AMDGPU_GEM_DOMAIN_* preferred */
+	u64 flags;     /* AMDGPU_GEM_CREATE_* */
 	u32 kfd_flags; /* KFD_MEM_* with which KFD has made it, or 0 */
 
 	struct sim_bo *origin; /* SIM_BO_MEMORY of another GPU, or NULL */
@@ -38,7 +38,6 @@ struct sim_bo {
 	struct sim_lock lock;  /* creation of pages, vas */
 	void *background;      /* what an untouched page contains */
 
-	struct sim_mm *mm;
 	u64 user_addr;
 	bool user_readonly;
 };
@@ -76,7 +75,7 @@ int sim_bo_data_init(struct sim_bo *bo);
 void sim_bo_data_done(struct sim_bo *bo);
 
 /* The page with that number for a CPU mapping; NULL: no memory, or not a buffer with pages. */
-void *sim_bo_page(struct sim_bo *bo, u64 index, bool create);
+void *sim_bo_page(struct sim_bo *bo, u64 index);
 
 /* Copy bytes within the buffer. -EFAULT: user pages are unmapped or read-only; -ESRCH: their
  * address space has ended; -ENOMEM. */
@@ -86,19 +85,5 @@ int sim_bo_copy(struct sim_bo *dst, u64 dst_offset, struct sim_bo *src, u64 src_
 /* Puts @desired where *@expected is, atomically also against CPUs: 4 or 8 bytes, aligned.
  * *@expected becomes what was there. */
 int sim_bo_exchange(struct sim_bo *bo, u64 offset, u32 bytes, u64 *expected, u64 desired);
-
-static inline void sim_exchange(void *at, u32 bytes, u64 *expected, u64 desired)
-{
-	u32 low = (u32)*expected;
-
-	if (bytes == 8) {
-		(void)__atomic_compare_exchange_n((u64 *)at, expected, desired, false,
-						  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-		return;
-	}
-	(void)__atomic_compare_exchange_n((u32 *)at, &low, (u32)desired, false, __ATOMIC_ACQ_REL,
-					  __ATOMIC_ACQUIRE);
-	*expected = low;
-}
 
 #endif

@@ -22,7 +22,7 @@ static struct sim_bo_va **find(struct sim_bo *bo, const struct sim_vm *vm)
 
 int sim_bo_va_get(struct sim_bo *bo, struct sim_vm *vm)
 {
-	struct sim_bo_va *fresh = sim_os_alloc(sizeof(*fresh)), **at;
+	struct sim_bo_va *fresh = calloc(1, sizeof(*fresh)), **at;
 
 	if (!fresh)
 		return -ENOMEM;
@@ -35,7 +35,7 @@ int sim_bo_va_get(struct sim_bo *bo, struct sim_vm *vm)
 	}
 	(*at)->references++;
 	sim_unlock(&bo->lock);
-	sim_os_free(fresh);
+	free(fresh);
 	return 0;
 }
 
@@ -53,5 +53,5 @@ void sim_bo_va_put(struct sim_bo *bo, struct sim_vm *vm)
 	if (!last)
 		return;
 	sim_vm_unmap_bo(vm, bo);
-	sim_os_free(last);
+	free(last);
 }

@@ -305,23 +305,14 @@ static int write_priv(struct sim_process *process, struct writer *writer)
 	return ret < 0 ? ret : write_ranges(writer, process);
 }
 
-/* The descriptors of a CHECKPOINT: reserved one by one, then all installed or all released. */
-struct dumped_fds {
-	struct {
-		int fd;
-		struct sim_dmabuf *dmabuf;
-	} * entries;
-	u32 count;
-};
-
-static int add_fd(struct dumped_fds *fds, struct sim_mem *mem, u32 *ret_fd)
+int sim_fds_add(struct sim_fds *fds, struct sim_mem *mem, u32 *ret_fd)
 {
 	struct sim_dmabuf *dmabuf;
 	int ret;
 
-	ret = sim_fault(&mem->bo->gpu->sim->faults, "checkpoint", "FD");
-	if (ret == 0)
-		ret = sim_mem_criu_dmabuf(mem, &dmabuf);
+	if (!(mem->flags & (KFD_MEM_VRAM | KFD_MEM_GTT)))
+		return 0;
+	ret = sim_mem_criu_dmabuf(mem, &dmabuf);
 	if (ret < 0)
 		return ret;
 	ret = sim_os_fd_reserve(false);
@@ -336,10 +327,24 @@ static int add_fd(struct dumped_fds *fds, struct sim_mem *mem, u32 *ret_fd)
 	return 0;
 }
 
-static int fill_bucket(struct sim_mem *mem, struct dumped_fds *fds,
-		       struct kfd_criu_bo_bucket *bucket)
+void sim_fds_settle(struct sim_fds *fds, bool install)
+{
+	u32 i;
+
+	for (i = 0; i < fds->count; i++) {
+		if (install)
+			sim_os_fd_install(fds->entries[i].fd, fds->entries[i].dmabuf);
+		else
+			sim_os_fd_cancel(fds->entries[i].fd);
+		sim_os_dmabuf_put(fds->entries[i].dmabuf);
+	}
+	free(fds->entries);
+}
+
+static int fill_bucket(struct sim_mem *mem, struct sim_fds *fds, struct kfd_criu_bo_bucket *bucket)
 {
 	u64 real_id = KFD_MMAP_GPU_ID(mem->pdd->gpu->gpu_id);
+	int ret = 0;
 
 	memset(bucket, 0, sizeof(*bucket));
 	bucket->addr = mem->va;
@@ -354,8 +359,8 @@ static int fill_bucket(struct sim_mem *mem, struct dumped_fds *fds,
 	else
 		bucket->offset = sim_os_bo_mmap_offset(mem->bo);
 	if (mem->flags & (KFD_MEM_VRAM | KFD_MEM_GTT))
-		return add_fd(fds, mem, &bucket->dmabuf_fd);
-	return 0;
+		ret = sim_fault(&mem->bo->gpu->sim->faults, "checkpoint", "FD");
+	return ret < 0 ? ret : sim_fds_add(fds, mem, &bucket->dmabuf_fd);
 }
 
 /* A dma-buf of another buffer: amdgpu_amdkfd_gpuvm.c exports by a GEM handle of KFD's client, and
@@ -375,7 +380,7 @@ static void swap_dmabufs(struct sim *sim, struct kfd_criu_bo_bucket *buckets, u3
 	}
 }
 
-static int fill_buckets(struct sim_process *process, struct dumped_fds *fds,
+static int fill_buckets(struct sim_process *process, struct sim_fds *fds,
 			struct kfd_criu_bo_bucket *buckets)
 {
 	struct sim_mem *mem;
@@ -409,25 +414,15 @@ static int copy_devices(struct sim_process *process, u64 user)
 /* All results of CHECKPOINT. */
 struct snapshot {
 	struct kfd_criu_bo_bucket *buckets;
-	struct dumped_fds fds;
+	struct sim_fds fds;
 	struct writer priv;
 };
 
 static void snapshot_free(struct snapshot *snapshot, bool install)
 {
-	u32 i;
-
-	for (i = 0; i < snapshot->fds.count; i++) {
-		if (install)
-			sim_os_fd_install(snapshot->fds.entries[i].fd,
-					  snapshot->fds.entries[i].dmabuf);
-		else
-			sim_os_fd_cancel(snapshot->fds.entries[i].fd);
-		sim_os_dmabuf_put(snapshot->fds.entries[i].dmabuf);
-	}
-	sim_os_free(snapshot->fds.entries);
-	sim_os_free(snapshot->buckets);
-	sim_os_free(snapshot->priv.data);
+	sim_fds_settle(&snapshot->fds, install);
+	free(snapshot->buckets);
+	free(snapshot->priv.data);
 }
 
 static int snapshot_take(struct sim_process *process, const struct object_counts *counts,
@@ -436,9 +431,9 @@ static int snapshot_take(struct sim_process *process, const struct object_counts
 	u64 entries = max(counts->bos, 1u);
 
 	snapshot->priv.size = counts->priv_bytes;
-	snapshot->priv.data = sim_os_alloc(counts->priv_bytes);
-	snapshot->buckets = sim_os_alloc(entries * sizeof(*snapshot->buckets));
-	snapshot->fds.entries = sim_os_alloc(entries * sizeof(*snapshot->fds.entries));
+	snapshot->priv.data = calloc(1, counts->priv_bytes);
+	snapshot->buckets = calloc(entries, sizeof(*snapshot->buckets));
+	snapshot->fds.entries = calloc(entries, sizeof(*snapshot->fds.entries));
 	if (!snapshot->priv.data || !snapshot->buckets || !snapshot->fds.entries)
 		return -ENOMEM;
 	return write_priv(process, &snapshot->priv);
@@ -495,7 +490,6 @@ SIM_KFD_HANDLER(sim_kfd_criu)
 	struct kfd_ioctl_criu_args *io = args;
 	int ret;
 
-	(void)size;
 	if (io->op == KFD_CRIU_OP_RESUME)
 		return sim_criu_resume(io->pid);
 	sim_lock(&process->lock);

@@ -113,7 +113,8 @@ static void note_taken(const struct sim_pdd *pdd, u32 id)
 }
 
 static int restore_bo(struct sim_process *process, struct kfd_criu_bo_bucket *bucket,
-		      const struct sim_priv_bo *record, const struct sim_priv_ipc *ipc)
+		      const struct sim_priv_bo *record, const struct sim_priv_ipc *ipc,
+		      struct sim_fds *fds)
 {
 	struct sim_pdd *pdd = sim_process_pdd(process, bucket->gpu_id);
 	struct sim_mem_wanted wanted = {
@@ -139,35 +140,8 @@ static int restore_bo(struct sim_process *process, struct kfd_criu_bo_bucket *bu
 		return ret;
 	set_offset(mem, bucket);
 	bucket->dmabuf_fd = KFD_INVALID_FD;
-	return map_on_gpus(mem, record);
-}
-
-struct restored_fds {
-	int *fds;
-	struct sim_dmabuf **dmabufs;
-	u32 count;
-};
-
-static int add_fd(struct sim_process *process, struct kfd_criu_bo_bucket *bucket, u32 id,
-		  struct restored_fds *fds)
-{
-	struct sim_pdd *pdd = sim_process_pdd(process, bucket->gpu_id);
-	struct sim_mem *mem = sim_ids_get(&pdd->mems, id);
-	int ret;
-
-	if (!(mem->flags & (KFD_MEM_VRAM | KFD_MEM_GTT)))
-		return 0;
-	ret = sim_mem_criu_dmabuf(mem, &fds->dmabufs[fds->count]);
-	if (ret < 0)
-		return ret;
-	ret = sim_os_fd_reserve(false);
-	if (ret < 0) {
-		sim_os_dmabuf_put(fds->dmabufs[fds->count]);
-		return ret;
-	}
-	fds->fds[fds->count++] = ret;
-	bucket->dmabuf_fd = (u32)ret;
-	return 0;
+	ret = map_on_gpus(mem, record);
+	return ret < 0 ? ret : sim_fds_add(fds, mem, &bucket->dmabuf_fd);
 }
 
 static int check_opaque(struct sim_process *process, const struct kfd_criu_bo_bucket *bucket,
@@ -181,7 +155,7 @@ static int check_opaque(struct sim_process *process, const struct kfd_criu_bo_bu
 		if (word == sim_priv_bo_word(bucket->addr, bucket->gpu_id, id, offset))
 			continue;
 		sim_violation(process->sim,
-			      "RESTORE: byte %u of the private record of the BO at 0x%" SIM_PRIx64
+			      "RESTORE: byte %u of the private record of the BO at 0x%llx"
 			      " is not what CHECKPOINT wrote",
 			      offset, bucket->addr);
 		return -EINVAL;
@@ -209,7 +183,7 @@ static int read_bo_record(struct sim_process *process, const struct kfd_criu_bo_
 }
 
 static int restore_each_bo(struct sim_process *process, struct kfd_criu_bo_bucket *buckets,
-			   u32 count, struct reader *reader, struct restored_fds *fds)
+			   u32 count, struct reader *reader, struct sim_fds *fds)
 {
 	struct sim_priv_bo record;
 	struct sim_priv_ipc ipc;
@@ -221,48 +195,27 @@ static int restore_each_bo(struct sim_process *process, struct kfd_criu_bo_bucke
 		if (ret == 0)
 			ret = read_bo_record(process, &buckets[i], reader, &record, &ipc);
 		if (ret == 0)
-			ret = restore_bo(process, &buckets[i], &record, &ipc);
-		if (ret == 0)
-			ret = add_fd(process, &buckets[i], record.id, fds);
+			ret = restore_bo(process, &buckets[i], &record, &ipc, fds);
 	}
 	return ret;
-}
-
-static void settle_fds(struct restored_fds *fds, bool install)
-{
-	u32 i;
-
-	for (i = 0; i < fds->count; i++) {
-		if (install)
-			sim_os_fd_install(fds->fds[i], fds->dmabufs[i]);
-		else
-			sim_os_fd_cancel(fds->fds[i]);
-		sim_os_dmabuf_put(fds->dmabufs[i]);
-	}
-	fds->count = 0;
 }
 
 static int restore_bos(struct sim_process *process, const struct kfd_ioctl_criu_args *io,
 		       struct reader *reader)
 {
 	u64 bytes = (u64)io->num_bos * sizeof(struct kfd_criu_bo_bucket);
-	struct kfd_criu_bo_bucket *buckets = sim_os_alloc(bytes);
-	struct restored_fds fds = {
-		.fds = sim_os_alloc((u64)io->num_bos * sizeof(*fds.fds)),
-		.dmabufs = sim_os_alloc((u64)io->num_bos * sizeof(*fds.dmabufs)),
-	};
+	struct kfd_criu_bo_bucket *buckets = calloc(1, bytes);
+	struct sim_fds fds = { .entries = calloc(io->num_bos, sizeof(*fds.entries)) };
 	int ret = -ENOMEM;
 
-	if (buckets && fds.fds && fds.dmabufs)
+	if (buckets && fds.entries)
 		ret = sim_os_copy_from_user(buckets, io->bos, bytes);
 	if (ret == 0)
 		ret = restore_each_bo(process, buckets, io->num_bos, reader, &fds);
 	if (ret == 0)
 		ret = sim_os_copy_to_user(io->bos, buckets, bytes);
-	settle_fds(&fds, ret == 0);
-	sim_os_free(fds.fds);
-	sim_os_free(fds.dmabufs);
-	sim_os_free(buckets);
+	sim_fds_settle(&fds, ret == 0);
+	free(buckets);
 	return ret;
 }
 
@@ -496,7 +449,7 @@ static int restore_range(struct sim_process *process, struct reader *reader)
 
 	if (!record)
 		return -EINVAL;
-	range = sim_os_alloc(sizeof(*range));
+	range = calloc(1, sizeof(*range));
 	if (!range)
 		return -ENOMEM;
 	range->first = record->first;
@@ -580,13 +533,13 @@ int sim_criu_restore(struct sim_process *process, struct kfd_ioctl_criu_args *io
 		sim_engine_evict(process->pdds[i]);
 	if (io->priv_data_size > MAX_PRIV || io->num_bos > MAX_BOS)
 		return -ENOMEM;
-	data = sim_os_alloc(io->priv_data_size);
+	data = calloc(1, io->priv_data_size);
 	if (!data)
 		return -ENOMEM;
 	reader.data = data;
 	ret = sim_os_copy_from_user(data, io->priv_data, io->priv_data_size);
 	if (ret == 0)
 		ret = restore_all(process, io, &reader);
-	sim_os_free(data);
+	free(data);
 	return ret;
 }

@@ -33,7 +33,7 @@ static int apply_ranges(struct sim_process *process)
 		if (ret < 0)
 			break;
 		process->svm_pending = range->next;
-		sim_os_free(range);
+		free(range);
 	}
 	return ret;
 }

@@ -9,8 +9,8 @@
 static int refuse_ib(struct sim_render *render, const char *why,
 		     const struct drm_amdgpu_cs_chunk_ib *ib)
 {
-	sim_violation(render->gpu->sim, "gpu %u: CS: %s (va 0x%" SIM_PRIx64 ", %u bytes)",
-		      render->gpu->index, why, ib->va_start, ib->ib_bytes);
+	sim_violation(render->gpu->sim, "gpu %u: CS: %s (va 0x%llx, %u bytes)", render->gpu->index,
+		      why, ib->va_start, ib->ib_bytes);
 	return -EINVAL;
 }
 
@@ -23,7 +23,7 @@ static int add_ib(struct sim_job *job, const struct drm_amdgpu_cs_chunk *chunk)
 		return -EINVAL;
 	if (sim_os_copy_from_user(&ib, chunk->chunk_data, sizeof(ib)) < 0)
 		return -EFAULT;
-	if (ib.ip_type != DRM_IP_DMA || ib.ip_instance || ib.ring >= SIM_DMA_RINGS ||
+	if (ib.ip_type != AMDGPU_HW_IP_DMA || ib.ip_instance || ib.ring >= SIM_DMA_RINGS ||
 	    job->num_ibs == SIM_JOB_IBS)
 		return -EINVAL;
 	if (job->num_ibs && ib.ring != job->ring)
@@ -63,9 +63,9 @@ static int add_chunk(struct sim_job *job, u64 user)
 		return -EFAULT;
 	if (sim_os_copy_from_user(&chunk, pointer, sizeof(chunk)) < 0)
 		return -EFAULT;
-	if (chunk.chunk_id == DRM_CHUNK_IB)
+	if (chunk.chunk_id == AMDGPU_CHUNK_ID_IB)
 		return add_ib(job, &chunk);
-	if (chunk.chunk_id == DRM_CHUNK_BO_HANDLES)
+	if (chunk.chunk_id == AMDGPU_CHUNK_ID_BO_HANDLES)
 		return add_handles(job, &chunk);
 	sim_violation(job->render->gpu->sim, "gpu %u: CS: chunk %u is not simulated",
 		      job->render->gpu->index, chunk.chunk_id);
@@ -83,9 +83,9 @@ static int check_user_pages(const struct sim_bo_list *list)
 
 		if (bo->kind != SIM_BO_USERPTR)
 			continue;
-		if (!sim_os_mm_is_current(bo->mm))
+		if (!sim_os_is_owner())
 			return -EPERM;
-		ret = sim_os_mm_check(bo->mm, bo->user_addr, bo->size, !bo->user_readonly);
+		ret = sim_os_mm_check(bo->user_addr, bo->size);
 		if (ret < 0)
 			return ret;
 	}
@@ -148,7 +148,7 @@ int sim_cs_submit(struct sim_render *render, union drm_amdgpu_cs *args)
 	u64 sequence = 0;
 	int ret;
 
-	job = sim_os_alloc(sizeof(*job));
+	job = calloc(1, sizeof(*job));
 	if (!job)
 		return -ENOMEM;
 	job->sim = render->gpu->sim;
@@ -160,7 +160,7 @@ int sim_cs_submit(struct sim_render *render, union drm_amdgpu_cs *args)
 		ret = job_enqueue(job, &sequence);
 	if (ret < 0) {
 		sim_job_release(job);
-		sim_os_free(job);
+		free(job);
 		return ret;
 	}
 	memset(args, 0, sizeof(*args));

@@ -15,7 +15,7 @@ void sim_context_put(struct sim_render *render, struct sim_context *context)
 	sim_unlock(&render->lock);
 	if (!last)
 		return;
-	sim_os_free(context);
+	free(context);
 	sim_count(render->gpu->sim, SIM_COUNT_CONTEXTS, -1);
 }
 
@@ -45,7 +45,7 @@ void sim_bo_list_put(struct sim_render *render, struct sim_bo_list *list)
 		return;
 	for (i = 0; i < list->count; i++)
 		sim_os_bo_put(list->bos[i]);
-	sim_os_free(list);
+	free(list);
 	sim_count(render->gpu->sim, SIM_COUNT_BO_LISTS, -1);
 }
 
@@ -69,7 +69,7 @@ static int context_alloc(struct sim_render *render, union drm_amdgpu_ctx *args)
 
 	if (args->in.flags)
 		return -EINVAL;
-	context = sim_os_alloc(sizeof(*context));
+	context = calloc(1, sizeof(*context));
 	if (!context)
 		return -ENOMEM;
 	context->references = 1;
@@ -78,7 +78,7 @@ static int context_alloc(struct sim_render *render, union drm_amdgpu_ctx *args)
 	ret = sim_ids_add(&render->contexts, context, MAX_CONTEXTS, &id);
 	sim_unlock(&render->lock);
 	if (ret < 0) {
-		sim_os_free(context);
+		free(context);
 		return ret;
 	}
 	sim_count(render->gpu->sim, SIM_COUNT_CONTEXTS, 1);
@@ -131,20 +131,20 @@ static u32 query_flags(const struct sim_render *render, struct sim_context *cont
 	u32 flags = 0;
 
 	if (__atomic_load_n(&context->guilty, __ATOMIC_RELAXED))
-		flags |= DRM_CTX_RESET | DRM_CTX_GUILTY;
+		flags |= AMDGPU_CTX_QUERY2_FLAGS_RESET | AMDGPU_CTX_QUERY2_FLAGS_GUILTY;
 	if (__atomic_load_n(&render->gpu->resets, __ATOMIC_RELAXED) != context->resets)
-		flags |= DRM_CTX_RESET | DRM_CTX_VRAMLOST;
+		flags |= AMDGPU_CTX_QUERY2_FLAGS_RESET | AMDGPU_CTX_QUERY2_FLAGS_VRAMLOST;
 	if (is_in_reset(render->gpu))
 		flags |= DRM_CTX_IN_PROGRESS;
 	if (has_memory_error(render->gpu, context))
-		flags |= DRM_CTX_RAS_UE;
+		flags |= AMDGPU_CTX_QUERY2_FLAGS_RAS_UE;
 	return flags;
 }
 
 static int context_query(struct sim_render *render, union drm_amdgpu_ctx *args)
 {
 	struct sim_context *context = sim_context_get(render, args->in.ctx_id);
-	bool newer = args->in.op == DRM_CTX_QUERY2;
+	bool newer = args->in.op == AMDGPU_CTX_OP_QUERY_STATE2;
 	bool guilty;
 	u32 flags;
 
@@ -163,12 +163,12 @@ static int context_query(struct sim_render *render, union drm_amdgpu_ctx *args)
 int sim_cs_context(struct sim_render *render, union drm_amdgpu_ctx *args)
 {
 	switch (args->in.op) {
-	case DRM_CTX_ALLOC:
+	case AMDGPU_CTX_OP_ALLOC_CTX:
 		return context_alloc(render, args);
-	case DRM_CTX_FREE:
+	case AMDGPU_CTX_OP_FREE_CTX:
 		return context_free(render, args->in.ctx_id);
-	case DRM_CTX_QUERY:
-	case DRM_CTX_QUERY2:
+	case AMDGPU_CTX_OP_QUERY_STATE:
+	case AMDGPU_CTX_OP_QUERY_STATE2:
 		return context_query(render, args);
 	default:
 		return -EINVAL;
@@ -190,27 +190,17 @@ static int list_fill(struct sim_render *render, struct sim_bo_list *list,
 		if (!list->bos[i])
 			return -ENOENT;
 		list->count++;
-		if (list->bos[i]->kind == SIM_BO_USERPTR && !sim_os_mm_is_current(list->bos[i]->mm))
+		if (list->bos[i]->kind == SIM_BO_USERPTR && !sim_os_is_owner())
 			return -EPERM;
 	}
 	return 0;
 }
 
-/* In ascending order, as sim_client needs it: the engine searches lists of thousands for each
- * packet. */
-static void list_sort(struct sim_bo_list *list)
+static int compare_bos(const void *a, const void *b)
 {
-	u32 gap, i, j;
+	const struct sim_bo *one = *(struct sim_bo *const *)a, *other = *(struct sim_bo *const *)b;
 
-	for (gap = list->count / 2; gap; gap /= 2) {
-		for (i = gap; i < list->count; i++) {
-			struct sim_bo *bo = list->bos[i];
-
-			for (j = i; j >= gap && list->bos[j - gap] > bo; j -= gap)
-				list->bos[j] = list->bos[j - gap];
-			list->bos[j] = bo;
-		}
-	}
+	return (one > other) - (one < other);
 }
 
 int sim_bo_list_new(struct sim_render *render, const struct sim_bo_list_in *in,
@@ -221,7 +211,7 @@ int sim_bo_list_new(struct sim_render *render, const struct sim_bo_list_in *in,
 
 	if (in->bo_number > MAX_LIST || in->bo_info_size < sizeof(struct drm_amdgpu_bo_list_entry))
 		return -EINVAL;
-	list = sim_os_alloc(sizeof(*list) + (u64)in->bo_number * sizeof(list->bos[0]));
+	list = calloc(1, sizeof(*list) + (u64)in->bo_number * sizeof(list->bos[0]));
 	if (!list)
 		return -ENOMEM;
 	list->references = 1;
@@ -231,7 +221,8 @@ int sim_bo_list_new(struct sim_render *render, const struct sim_bo_list_in *in,
 		sim_bo_list_put(render, list);
 		return ret;
 	}
-	list_sort(list);
+	/* as sim_client needs it: the engine searches lists of thousands for each packet */
+	qsort(list->bos, list->count, sizeof(list->bos[0]), compare_bos);
 	*ret_list = list;
 	return 0;
 }

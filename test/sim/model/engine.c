@@ -56,8 +56,8 @@ static int check_restored(struct sim_queue *queue, const struct sim_client *clie
 	if (rptr == queue->rptr)
 		return 0;
 	sim_violation(client->sim,
-		      "%s: runs again with read pointer 0x%" SIM_PRIx64
-		      ", but memory says 0x%" SIM_PRIx64,
+		      "%s: runs again with read pointer 0x%llx"
+		      ", but memory says 0x%llx",
 		      queue->who, queue->rptr, rptr);
 	return -EINVAL;
 }
@@ -101,8 +101,8 @@ static int update_wptr(struct sim_queue *queue, const struct sim_client *client)
 	if (pending <= queue->ring_size && pending % 4 == 0)
 		return 0;
 	sim_violation(client->sim,
-		      "%s: write pointer 0x%" SIM_PRIx64
-		      " does not fit read pointer 0x%" SIM_PRIx64,
+		      "%s: write pointer 0x%llx"
+		      " does not fit read pointer 0x%llx",
 		      queue->who, queue->wptr, queue->rptr);
 	return -EINVAL;
 }
@@ -230,7 +230,8 @@ void sim_engine_kick(struct sim *sim)
 	sim_os_wake(&sim->engine_wait);
 }
 
-void sim_engine_unmap(struct sim_queue *queue)
+/* Takes the queue off the hardware, to be put back at its next turn; under sim->engine_lock. */
+static void unmap(struct sim_queue *queue)
 {
 	if (!queue->pdd->process->mm_gone)
 		queue->reload = true;
@@ -244,7 +245,7 @@ void sim_engine_evict(struct sim_pdd *pdd)
 	sim_engine_lock(sim);
 	for (queue = sim->queues; queue && !pdd->evicted; queue = queue->next)
 		if (queue->pdd == pdd)
-			sim_engine_unmap(queue);
+			unmap(queue);
 	pdd->evicted++;
 	sim_unlock(&sim->engine_lock);
 }

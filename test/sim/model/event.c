@@ -19,7 +19,7 @@ static void free_all(struct sim_process *process, struct sim_ids *ids)
 
 	while ((event = sim_ids_next(ids, &id))) {
 		(void)sim_ids_remove(ids, id);
-		sim_os_free(event);
+		free(event);
 		sim_count(process->sim, SIM_COUNT_EVENTS, -1);
 	}
 	sim_ids_done(ids);
@@ -67,7 +67,7 @@ int sim_events_set_page(struct sim_process *process, u64 handle)
 	if (mem->bo->size < KFD_EVENT_PAGE_BYTES)
 		return -EINVAL;
 	for (i = 0; i < SIM_EVENT_PAGES; i++) {
-		process->event_page[i] = sim_bo_page(mem->bo, i, true);
+		process->event_page[i] = sim_bo_page(mem->bo, i);
 		if (!process->event_page[i])
 			return -EINVAL;
 	}
@@ -117,13 +117,13 @@ static int add_event(struct sim_process *process, const struct sim_event *wanted
 		if (ret < 0)
 			return ret;
 	}
-	event = sim_os_alloc(sizeof(*event));
+	event = calloc(1, sizeof(*event));
 	if (!event)
 		return -ENOMEM;
 	*event = *wanted;
 	ret = enter(process, event, fixed);
 	if (ret < 0) {
-		sim_os_free(event);
+		free(event);
 		return ret;
 	}
 	sim_count(process->sim, SIM_COUNT_EVENTS, 1);
@@ -144,7 +144,6 @@ SIM_KFD_HANDLER(sim_kfd_create_event)
 	struct sim_event wanted = { .type = io->event_type, .auto_reset = io->auto_reset != 0 };
 	int ret = 0;
 
-	(void)size;
 	if (io->event_page_offset)
 		ret = sim_events_set_page(process, io->event_page_offset);
 	if (ret == 0)
@@ -159,21 +158,12 @@ SIM_KFD_HANDLER(sim_kfd_create_event)
 	return 0;
 }
 
-static u32 count_ids(const struct sim_ids *ids)
-{
-	u32 count = 0, id = 0;
-
-	for (; sim_ids_next(ids, &id); id++)
-		count++;
-	return count;
-}
-
 u32 sim_events_count(struct sim_process *process)
 {
 	u32 count;
 
 	sim_lock(&process->event_lock);
-	count = count_ids(&process->signals) + count_ids(&process->others);
+	count = sim_ids_count(&process->signals) + sim_ids_count(&process->others);
 	sim_unlock(&process->event_lock);
 	return count;
 }

@@ -39,34 +39,6 @@ int sim_fault(struct sim_faults *faults, const char *group, const char *name)
 	return error;
 }
 
-static const char *skip_blanks(const char *text)
-{
-	while (*text == ' ' || *text == '\t')
-		text++;
-	return text;
-}
-
-/* Reads a decimal number and moves the cursor behind it. False if the text is no number. */
-static bool parse_number(const char **cursor, s32 *ret_value)
-{
-	const char *text = skip_blanks(*cursor);
-	bool negative = *text == '-';
-	s32 value = 0;
-
-	if (negative)
-		text++;
-	if (*text < '0' || *text > '9')
-		return false;
-	for (; *text >= '0' && *text <= '9'; text++) {
-		if (value > 1000000)
-			return false;
-		value = value * 10 + (*text - '0');
-	}
-	*cursor = text;
-	*ret_value = negative ? -value : value;
-	return true;
-}
-
 static int arm(struct sim_faults *faults, const struct sim_fault *fault)
 {
 	int ret = -ENOSPC;
@@ -96,23 +68,18 @@ static void disarm_all(struct sim_faults *faults)
 int sim_faults_command(struct sim_faults *faults, const char *line)
 {
 	struct sim_fault fault = { .name = "" };
-	const char *cursor = skip_blanks(line);
-	size_t length = strcspn(cursor, " \t\n");
-	s32 countdown, error;
+	int length = 0;
 
-	if (length == 5 && strncmp(cursor, "clear", 5) == 0) {
+	/* the width is that of the name */
+	if (sscanf(line, "%47s %u %d %n", fault.name, &fault.countdown, &fault.error, &length) <
+	    3) {
+		if (strcmp(fault.name, "clear") != 0)
+			return -EINVAL;
 		disarm_all(faults);
 		return 0;
 	}
-	if (length == 0 || length >= SIM_FAULT_NAME || !memchr(cursor, ':', length))
+	if (!strchr(fault.name, ':') || !fault.countdown || !fault.error || line[length])
 		return -EINVAL;
-	memcpy(fault.name, cursor, length);
-	cursor += length;
-	if (!parse_number(&cursor, &countdown) || countdown < 1)
-		return -EINVAL;
-	if (!parse_number(&cursor, &error) || error == 0)
-		return -EINVAL;
-	fault.countdown = (u32)countdown;
-	fault.error = error < 0 ? error : -error;
+	fault.error = -abs(fault.error);
 	return arm(faults, &fault);
 }

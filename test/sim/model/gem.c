@@ -59,7 +59,7 @@ void sim_render_done(struct sim_render *render)
 
 int sim_render_handle_opened(struct sim_render *render, struct sim_bo *bo)
 {
-	if (bo->kind == SIM_BO_USERPTR && !sim_os_mm_is_current(bo->mm))
+	if (bo->kind == SIM_BO_USERPTR && !sim_os_is_owner())
 		return -EPERM;
 	return sim_bo_va_get(bo, &render->vm);
 }
@@ -71,7 +71,7 @@ void sim_render_handle_closed(struct sim_render *render, struct sim_bo *bo)
 
 int sim_render_check_cpu_map(const struct sim_bo *bo)
 {
-	if (bo->kind == SIM_BO_USERPTR || bo->flags & DRM_BO_NO_CPU_ACCESS)
+	if (bo->kind == SIM_BO_USERPTR || bo->flags & AMDGPU_GEM_CREATE_NO_CPU_ACCESS)
 		return -EPERM;
 	return bo->kind == SIM_BO_MEMORY ? 0 : -EINVAL;
 }
@@ -87,14 +87,15 @@ static int give_handle(struct sim_render *render, struct sim_bo *bo, u32 *ret_ha
 
 static int create_check(struct sim_render *render, const union drm_amdgpu_gem_create *args)
 {
-	u64 limit = args->in.domains & DRM_DOMAIN_GTT ? SIM_KNOB(render->gpu->sim, gtt_bytes)
-						      : render->gpu->vram_bytes;
+	u64 limit = args->in.domains & AMDGPU_GEM_DOMAIN_GTT ? SIM_KNOB(render->gpu->sim, gtt_bytes)
+							     : render->gpu->vram_bytes;
 
 	if (args->in.domain_flags & ~(u64)DRM_BO_SETTABLE ||
-	    args->in.domain_flags & DRM_BO_ENCRYPTED)
+	    args->in.domain_flags & AMDGPU_GEM_CREATE_ENCRYPTED)
 		return -EINVAL;
 	if (!args->in.domains ||
-	    args->in.domains & ~(u64)(DRM_DOMAIN_CPU | DRM_DOMAIN_GTT | DRM_DOMAIN_VRAM))
+	    args->in.domains &
+		    ~(u64)(AMDGPU_GEM_DOMAIN_CPU | AMDGPU_GEM_DOMAIN_GTT | AMDGPU_GEM_DOMAIN_VRAM))
 		return -EINVAL;
 	if (args->in.alignment & (args->in.alignment - 1) || !args->in.bo_size)
 		return -EINVAL;
@@ -107,8 +108,8 @@ int sim_gem_create(struct sim_render *render, union drm_amdgpu_gem_create *args)
 		.domains = (u32)args->in.domains,
 		/* amdgpu_gem.c: amdgpu_gem_create_ioctl(), amdgpu_gem_object_create();
 		 * amdgpu_object.c: amdgpu_bo_create() drops a request for CPU access (6.12) */
-		.flags = (args->in.domain_flags & ~(u64)DRM_BO_CPU_ACCESS) | DRM_BO_VRAM_CLEARED |
-			 DRM_BO_VRAM_WIPE,
+		.flags = (args->in.domain_flags & ~(u64)AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED) |
+			 AMDGPU_GEM_CREATE_VRAM_CLEARED | AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE,
 	};
 	u64 alignment = args->in.alignment;
 	struct sim_bo *bo;
@@ -124,9 +125,9 @@ int sim_gem_create(struct sim_render *render, union drm_amdgpu_gem_create *args)
 		return -ENOMEM;
 	bo->alignment = max(alignment, (u64)SIM_PAGE_SIZE);
 	ret = sim_bo_set_memory(bo, &memory);
-	if (ret == -ENOMEM && memory.domains & DRM_DOMAIN_VRAM && !bo->charged) {
+	if (ret == -ENOMEM && memory.domains & AMDGPU_GEM_DOMAIN_VRAM && !bo->charged) {
 		/* full VRAM: amdgpu falls back to system memory and keeps the preference */
-		memory.domains = DRM_DOMAIN_GTT;
+		memory.domains = AMDGPU_GEM_DOMAIN_GTT;
 		ret = sim_bo_set_memory(bo, &memory);
 		bo->domains = (u32)args->in.domains;
 	}
@@ -158,12 +159,12 @@ int sim_gem_mmap(struct sim_render *render, union drm_amdgpu_gem_mmap *args)
 
 static int userptr_check(const struct drm_amdgpu_gem_userptr *args)
 {
-	const u32 known = DRM_USERPTR_READONLY | DRM_USERPTR_ANONONLY | DRM_USERPTR_VALIDATE |
-			  DRM_USERPTR_REGISTER;
+	const u32 known = AMDGPU_GEM_USERPTR_READONLY | AMDGPU_GEM_USERPTR_ANONONLY |
+			  AMDGPU_GEM_USERPTR_VALIDATE | AMDGPU_GEM_USERPTR_REGISTER;
 
 	if ((args->addr | args->size) % SIM_PAGE_SIZE || args->flags & ~known)
 		return -EINVAL;
-	if (!(args->flags & (DRM_USERPTR_READONLY | DRM_USERPTR_REGISTER)))
+	if (!(args->flags & (AMDGPU_GEM_USERPTR_READONLY | AMDGPU_GEM_USERPTR_REGISTER)))
 		return -EACCES;
 	if (args->size == 0)
 		return -EOVERFLOW;
@@ -188,16 +189,15 @@ static int userptr_validate(struct sim_bo *bo, const struct drm_amdgpu_gem_userp
 {
 	int ret;
 
-	if (!(args->flags & DRM_USERPTR_VALIDATE))
+	if (!(args->flags & AMDGPU_GEM_USERPTR_VALIDATE))
 		return 0;
 	if (args->size >= SIM_KNOB(bo->gpu->sim, gtt_bytes))
 		return -ENOMEM;
-	ret = sim_os_mm_check(bo->mm, args->addr, SIM_PAGE_SIZE, false);
-	if (ret == 0 && args->flags & DRM_USERPTR_ANONONLY &&
-	    sim_os_mm_has_file(bo->mm, args->addr))
+	ret = sim_os_mm_check(args->addr, SIM_PAGE_SIZE);
+	if (ret == 0 && args->flags & AMDGPU_GEM_USERPTR_ANONONLY && sim_os_mm_has_file(args->addr))
 		return -EPERM;
 	if (ret == 0)
-		ret = sim_os_mm_check(bo->mm, args->addr, args->size, !bo->user_readonly);
+		ret = sim_os_mm_check(args->addr, args->size);
 	if (ret == 0)
 		note_eviction(bo->gpu);
 	return ret < 0 ? ret : sim_os_bo_pin_user(bo);
@@ -214,7 +214,8 @@ int sim_gem_userptr(struct sim_render *render, struct drm_amdgpu_gem_userptr *ar
 	bo = sim_os_bo_new(render->gpu, args->size);
 	if (!bo)
 		return -ENOMEM;
-	ret = sim_bo_set_user(bo, args->addr, (args->flags & DRM_USERPTR_READONLY) != 0, false);
+	ret = sim_bo_set_user(bo, args->addr, (args->flags & AMDGPU_GEM_USERPTR_READONLY) != 0,
+			      false);
 	if (ret == 0)
 		ret = userptr_validate(bo, args);
 	if (ret < 0) {
@@ -226,8 +227,9 @@ int sim_gem_userptr(struct sim_render *render, struct drm_amdgpu_gem_userptr *ar
 
 static int va_check(const struct sim_drm_gem_va *args)
 {
-	const u32 known = DRM_VM_DELAY_UPDATE | DRM_VM_READ | DRM_VM_WRITE | DRM_VM_EXEC |
-			  DRM_VM_MTYPE | DRM_VM_NOALLOC;
+	const u32 known = AMDGPU_VM_DELAY_UPDATE | AMDGPU_VM_PAGE_READABLE |
+			  AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_PAGE_EXECUTABLE |
+			  AMDGPU_VM_MTYPE_MASK | DRM_VM_NOALLOC;
 	u64 start = args->va_address & VA_MASK;
 
 	if (args->va_address < SIM_VA_BOTTOM)
@@ -239,7 +241,7 @@ static int va_check(const struct sim_drm_gem_va *args)
 		return -EINVAL;
 	if (args->flags & ~known)
 		return -EINVAL;
-	if (args->operation < DRM_VA_MAP || args->operation > DRM_VA_REPLACE)
+	if (args->operation < AMDGPU_VA_OP_MAP || args->operation > AMDGPU_VA_OP_REPLACE)
 		return -EINVAL;
 	return (start | args->offset_in_bo | args->map_size) % SIM_PAGE_SIZE || !args->map_size
 		       ? -EINVAL
@@ -261,7 +263,7 @@ static int va_map(struct sim_render *render, struct sim_bo *bo, const struct sim
 
 	if (args->offset_in_bo > bo->size || args->map_size > bo->size - args->offset_in_bo)
 		return -EINVAL;
-	if (args->operation == DRM_VA_REPLACE) {
+	if (args->operation == AMDGPU_VA_OP_REPLACE) {
 		ret = sim_vm_clear(&render->vm, mapping.start, mapping.end);
 		if (ret < 0)
 			return ret;
@@ -276,8 +278,7 @@ static int va_unmap(struct sim_render *render, struct sim_bo *bo, u64 start)
 
 	if (ret == 0 && origin == SIM_VM_KFD)
 		sim_violation(render->gpu->sim,
-			      "GEM_VA removes the mapping at 0x%" SIM_PRIx64 ", which KFD has made",
-			      start);
+			      "GEM_VA removes the mapping at 0x%llx, which KFD has made", start);
 	return ret;
 }
 
@@ -294,12 +295,12 @@ int sim_gem_va(struct sim_render *render, struct sim_drm_gem_va *args)
 		sim_violation(render->gpu->sim,
 			      "GEM_VA on a compute VM, which this kernel does not "
 			      "keep valid");
-	if (args->operation == DRM_VA_CLEAR)
+	if (args->operation == AMDGPU_VA_OP_CLEAR)
 		return sim_vm_clear(&render->vm, start, start + args->map_size);
 	bo = sim_os_handle_lookup(render, args->handle);
 	if (!bo)
 		return -ENOENT;
-	if (args->operation == DRM_VA_UNMAP)
+	if (args->operation == AMDGPU_VA_OP_UNMAP)
 		ret = va_unmap(render, bo, start);
 	else
 		ret = va_map(render, bo, args);
@@ -343,14 +344,14 @@ static int op_mapping_info(struct sim_render *render, struct sim_bo *bo,
 	struct sim_mapping *list;
 	int ret = 0;
 
-	list = sim_os_alloc((room + 1) * sizeof(*list));
+	list = calloc(1, (room + 1) * sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	count = sim_vm_list(&render->vm, bo, list, room);
 	if (count <= room)
 		ret = copy_entries(list, count, args->value);
 	args->num_entries = count;
-	sim_os_free(list);
+	free(list);
 	return ret;
 }
 
@@ -364,7 +365,7 @@ int sim_gem_op(struct sim_render *render, struct sim_drm_gem_op *args)
 	bo = sim_os_handle_lookup(render, args->handle);
 	if (!bo)
 		return -ENOENT;
-	if (args->op == DRM_GEM_OP_CREATE_INFO)
+	if (args->op == AMDGPU_GEM_OP_GET_GEM_CREATE_INFO)
 		ret = op_create_info(bo, args->value);
 	else if (args->op == DRM_GEM_OP_MAPPING_INFO && render->gpu->sim->knobs.list_handles)
 		ret = op_mapping_info(render, bo, args);
@@ -380,14 +381,14 @@ static int set_metadata(struct sim_bo *bo, const struct drm_amdgpu_gem_metadata 
 	if (args->data.data_size_bytes > sizeof(args->data.data))
 		return -EINVAL;
 	if (args->data.data_size_bytes) {
-		metadata = sim_os_alloc(sizeof(*metadata));
+		metadata = calloc(1, sizeof(*metadata));
 		if (!metadata)
 			return -ENOMEM;
 		metadata->bytes = args->data.data_size_bytes;
 		memcpy(metadata->data, args->data.data, metadata->bytes);
 	}
 	sim_lock(&bo->lock);
-	sim_os_free(bo->metadata);
+	free(bo->metadata);
 	bo->metadata = metadata;
 	if (metadata)
 		bo->metadata_flags = args->data.flags;
@@ -415,9 +416,9 @@ int sim_gem_metadata(struct sim_render *render, struct drm_amdgpu_gem_metadata *
 
 	if (!bo)
 		return -ENOENT;
-	if (args->op == DRM_METADATA_SET) {
+	if (args->op == AMDGPU_GEM_METADATA_OP_SET_METADATA) {
 		ret = set_metadata(bo, args);
-	} else if (args->op == DRM_METADATA_GET) {
+	} else if (args->op == AMDGPU_GEM_METADATA_OP_GET_METADATA) {
 		get_metadata(bo, args);
 		ret = 0;
 	}

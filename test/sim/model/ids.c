@@ -14,7 +14,7 @@ void sim_ids_init(struct sim_ids *ids, u32 base)
 
 void sim_ids_done(struct sim_ids *ids)
 {
-	sim_os_free(ids->slots);
+	free(ids->slots);
 	ids->slots = NULL;
 	ids->capacity = 0;
 }
@@ -28,12 +28,10 @@ static int grow(struct sim_ids *ids, u32 needed)
 		return -ENOMEM;
 	while (capacity < needed)
 		capacity *= 2;
-	slots = sim_os_alloc((u64)capacity * sizeof(*slots));
+	slots = realloc(ids->slots, capacity * sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
-	if (ids->slots)
-		memcpy(slots, ids->slots, ids->capacity * sizeof(*slots));
-	sim_os_free(ids->slots);
+	memset(slots + ids->capacity, 0, (capacity - ids->capacity) * sizeof(*slots));
 	ids->slots = slots;
 	ids->capacity = capacity;
 	return 0;
@@ -122,4 +120,13 @@ void *sim_ids_previous(const struct sim_ids *ids, u32 *id)
 		return ids->slots[end];
 	}
 	return NULL;
+}
+
+u32 sim_ids_count(const struct sim_ids *ids)
+{
+	u32 count = 0, id = 0;
+
+	for (; sim_ids_next(ids, &id); id++)
+		count++;
+	return count;
 }

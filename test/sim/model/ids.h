@@ -26,5 +26,6 @@ void *sim_ids_remove(struct sim_ids *ids, u32 id);
 void *sim_ids_next(const struct sim_ids *ids, u32 *id);
 /* The same for the largest number <= *@id. */
 void *sim_ids_previous(const struct sim_ids *ids, u32 *id);
+u32 sim_ids_count(const struct sim_ids *ids);
 
 #endif

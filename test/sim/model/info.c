@@ -46,7 +46,7 @@ static int info_hw_ip(struct sim_gpu *gpu, const struct sim_drm_info *args)
 	if (args->arg[1] || args->arg[0] > 15)
 		return -EINVAL;
 	memset(&info, 0, sizeof(info));
-	if (args->arg[0] == DRM_IP_DMA) {
+	if (args->arg[0] == AMDGPU_HW_IP_DMA) {
 		info.version_major = sdma_major_of(gpu);
 		info.version_minor = 0;
 		info.ib_start_alignment = 256;
@@ -127,15 +127,15 @@ static void describe_device(const struct sim_gpu *gpu, struct drm_amdgpu_info_de
 	info->high_va_max = VA_HIGH | (SIM_VM_BYTES - SIM_VA_TOP_RESERVED);
 }
 
-static struct sim_drm_heap_info describe_heap(u64 size, u64 used)
+static struct drm_amdgpu_heap_info describe_heap(u64 size, u64 used)
 {
-	return (struct sim_drm_heap_info){ size, size, used, size / 4 * 3 };
+	return (struct drm_amdgpu_heap_info){ size, size, used, size / 4 * 3 };
 }
 
 /* The CPU reaches all of VRAM. */
 static int info_memory(struct sim_gpu *gpu, const struct sim_drm_info *args)
 {
-	struct sim_drm_memory_info info = {
+	struct drm_amdgpu_memory_info info = {
 		.vram = describe_heap(sim_memory_vram_limit(gpu), gpu->vram_used),
 		.cpu_accessible_vram = describe_heap(sim_memory_vram_limit(gpu), gpu->vram_used),
 		.gtt = describe_heap(SIM_KNOB(gpu->sim, gtt_bytes), gpu->gtt_used),
@@ -146,14 +146,14 @@ static int info_memory(struct sim_gpu *gpu, const struct sim_drm_info *args)
 
 static int info_device(struct sim_gpu *gpu, const struct sim_drm_info *args)
 {
-	struct drm_amdgpu_info_device *info = sim_os_alloc(sizeof(*info));
+	struct drm_amdgpu_info_device *info = calloc(1, sizeof(*info));
 	int ret;
 
 	if (!info)
 		return -ENOMEM;
 	describe_device(gpu, info);
 	ret = answer(args, info, sizeof(*info));
-	sim_os_free(info);
+	free(info);
 	return ret;
 }
 
@@ -175,11 +175,11 @@ static const struct {
 	u32 query;
 	int (*function)(struct sim_gpu *gpu, const struct sim_drm_info *args);
 } queries[] = {
-	{ DRM_INFO_ACCEL_WORKING, info_accel_working },
-	{ DRM_INFO_HW_IP_INFO, info_hw_ip },
-	{ DRM_INFO_READ_MMR_REG, info_read_mmr_reg },
-	{ DRM_INFO_DEV_INFO, info_device },
-	{ DRM_INFO_MEMORY, info_memory },
+	{ AMDGPU_INFO_ACCEL_WORKING, info_accel_working },
+	{ AMDGPU_INFO_HW_IP_INFO, info_hw_ip },
+	{ AMDGPU_INFO_READ_MMR_REG, info_read_mmr_reg },
+	{ AMDGPU_INFO_DEV_INFO, info_device },
+	{ AMDGPU_INFO_MEMORY, info_memory },
 };
 
 int sim_info(struct sim_render *render, struct sim_drm_info *args)

@@ -20,7 +20,7 @@ void sim_job_enter(struct sim_job *job)
 static void job_put(struct sim_job *job)
 {
 	if (__atomic_sub_fetch(&job->holders, 1, __ATOMIC_ACQ_REL) == 0)
-		sim_os_free(job);
+		free(job);
 }
 
 static bool may_run(void *arg)
@@ -60,13 +60,13 @@ static int job_run_ib(struct sim_job *job, const struct sim_client *client, u32 
 	u32 *dwords;
 	int ret;
 
-	dwords = sim_os_alloc(size);
+	dwords = calloc(1, size);
 	if (!dwords)
 		return -ENOMEM;
 	ret = sim_client_read(client, job->ib[index].addr, dwords, size);
 	if (ret == 0)
 		ret = sim_sdma_run_ib(client, dwords, size / 4, ret_bytes);
-	sim_os_free(dwords);
+	free(dwords);
 	return ret;
 }
 
@@ -137,13 +137,12 @@ static int job_execute(struct sim_job *job)
 {
 	struct sim_render *render = job->render;
 	struct sim *sim = render->gpu->sim;
+	static struct sim_bo *none[1]; /* an empty list allows nothing */
 	char who[32];
 	struct sim_client client = {
 		.sim = sim,
 		.vm = &render->vm,
-		.listed = job->list
-				  ? job->list->bos
-				  : (struct sim_bo **)job->front, /* an empty list allows nothing */
+		.listed = job->list ? job->list->bos : none,
 		.num_listed = job->list ? job->list->count : 0,
 		.skip_copies = SIM_KNOB(sim, skip_copies) != 0,
 		.who = who,
@@ -212,7 +211,7 @@ void sim_job_run(struct sim_job *job)
 
 	if (age_us < latency_us)
 		sim_os_sleep_us((u32)(latency_us - age_us));
-	(void)sim_os_wait(job->wait, may_run, job, SIM_FOREVER, false);
+	(void)sim_os_wait(job->wait, may_run, job, SIM_FOREVER);
 	if (!job_begin(job)) {
 		job_put(job);
 		return;
@@ -276,7 +275,7 @@ void sim_jobs_drop(struct sim_render *render, struct sim_context *context)
 
 	sim_os_wake(wait);
 	/* fences signal in the order of submission */
-	(void)sim_os_wait(wait, none_runs, &leaver, SIM_FOREVER, false);
+	(void)sim_os_wait(wait, none_runs, &leaver, SIM_FOREVER);
 	while ((job = jobs)) {
 		jobs = job->next;
 		job_end(job, -ECANCELED);
@@ -328,7 +327,7 @@ static int wait_for(struct waiter *waiter, union drm_amdgpu_wait_cs *args)
 		waiter->sequence = last;
 	if (waiter->sequence > last)
 		return -EINVAL;
-	ret = sim_os_wait(&waiter->render->gpu->job_wait, is_done, waiter, deadline, true);
+	ret = sim_os_wait(&waiter->render->gpu->job_wait, is_done, waiter, deadline);
 	if (ret < 0 && ret != -ETIME)
 		return ret;
 	args->out.status = ret == -ETIME;
@@ -342,7 +341,7 @@ int sim_cs_wait(struct sim_render *render, union drm_amdgpu_wait_cs *args)
 				 .sequence = args->in.handle };
 	int ret;
 
-	if (args->in.ip_type != DRM_IP_DMA || args->in.ip_instance ||
+	if (args->in.ip_type != AMDGPU_HW_IP_DMA || args->in.ip_instance ||
 	    args->in.ring >= SIM_DMA_RINGS)
 		return -EINVAL;
 	waiter.context = sim_context_get(render, args->in.ctx_id);
@@ -362,5 +361,5 @@ static bool no_jobs(void *arg)
 
 void sim_cs_wait_idle(struct sim_render *render)
 {
-	(void)sim_os_wait(&render->gpu->job_wait, no_jobs, render, SIM_FOREVER, false);
+	(void)sim_os_wait(&render->gpu->job_wait, no_jobs, render, SIM_FOREVER);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One table: a column for each kernel, a row for each knob in which kernels differ. The comment at
  * a row names the source of its values, relative to drivers/gpu/drm/amd in the kernel's tree. */
-#include "kernels.h"
 #include "sim.h"
 
 /* It names each value, so a row with a value too few or too many does not compile. */
@@ -183,14 +182,11 @@ static int find_kernel(const char *name, u32 *ret_index)
 
 int sim_kernel_set(struct sim *sim, const char *name)
 {
-	const struct sim_knob *knob;
 	u32 kernel, i;
 	int ret;
 
 	ret = find_kernel(name, &kernel);
-	for (i = 0; ret == 0 && i < ARRAY_SIZE(rows); i++) {
-		knob = sim_knob_find(rows[i].knob);
-		ret = knob ? sim_knob_set(sim, knob, rows[i].values[kernel]) : -EINVAL;
-	}
+	for (i = 0; ret == 0 && i < ARRAY_SIZE(rows); i++)
+		ret = sim_knob_set(sim, rows[i].knob, rows[i].values[kernel]);
 	return ret;
 }

@@ -5,7 +5,6 @@
 
 #define DIR_READ     1u /* the argument is copied back */
 #define DIR_WRITE    2u /* the argument is read */
-#define FLAG_CRIU    4u /* a tracer may call it, with the capability */
 #define MAX_ARGUMENT 16384u
 
 typedef SIM_KFD_HANDLER(handler_function);
@@ -19,7 +18,6 @@ struct ioctl {
 /* kfd_chardev.c: kfd_ioctl_create_process() (Linux 7.3) */
 static SIM_KFD_HANDLER(create_process)
 {
-	(void)args, (void)size;
 	return process->is_context ? -EINVAL : SIM_KFD_NEW_CONTEXT;
 }
 
@@ -43,7 +41,7 @@ static const struct ioctl ioctls[KFD_COMMAND_END] = {
 	ENTRY(IMPORT_DMABUF, 24, R | W, sim_kfd_import_dmabuf),
 	ENTRY(SVM, 24, R | W, sim_kfd_svm),
 	ENTRY(SET_XNACK_MODE, 4, R | W, sim_kfd_set_xnack_mode),
-	ENTRY(CRIU_OP, 56, R | W | FLAG_CRIU, sim_kfd_criu),
+	ENTRY(CRIU_OP, 56, R | W, sim_kfd_criu),
 	ENTRY(AVAILABLE_MEMORY, 16, R | W, sim_kfd_available_memory),
 	ENTRY_AT(KFD_EXPORT_DMABUF, EXPORT_DMABUF, 16, R | W, sim_kfd_export_dmabuf),
 	ENTRY_AT(KFD_CREATE_PROCESS, CREATE_PROCESS, 0, 0, create_process),
@@ -90,7 +88,7 @@ static int call_with_copy(struct sim_process *process, const struct ioctl *ioctl
 			  u32 user_size)
 {
 	u32 size = max(ioctl->size, user_size);
-	void *args = sim_os_alloc(size);
+	void *args = calloc(1, size);
 	int ret = 0;
 
 	if (!args)
@@ -103,7 +101,7 @@ static int call_with_copy(struct sim_process *process, const struct ioctl *ioctl
 		if (ioctl->flags & DIR_READ && sim_os_copy_to_user(user, args, user_size) < 0)
 			ret = -EFAULT;
 	}
-	sim_os_free(args);
+	free(args);
 	return ret;
 }
 
@@ -127,12 +125,10 @@ long sim_kfd_ioctl(struct sim_process *process, u32 cmd, u64 user)
 
 	if (!ioctl)
 		return -ENOTTY;
-	if (!sim_os_is_owner(process) && !(ioctl->flags & FLAG_CRIU && sim_os_is_tracer(process)))
+	if (!sim_os_is_owner())
 		return -EBADF;
 	if (!ioctl->function)
 		return -EINVAL;
-	if (ioctl->flags & FLAG_CRIU && !sim_os_capable())
-		return -EACCES;
 	return size > MAX_ARGUMENT ? -ENOMEM : call_with_copy(process, ioctl, user, size);
 }
 

@@ -6,7 +6,6 @@ SIM_KFD_HANDLER(sim_kfd_get_version)
 {
 	struct kfd_ioctl_get_version_args *version = args;
 
-	(void)size;
 	version->major_version = 1;
 	version->minor_version = (u32)process->sim->knobs.kfd_minor;
 	return 0;
@@ -44,7 +43,6 @@ SIM_KFD_HANDLER(sim_kfd_acquire_vm)
 	struct sim_render *render = sim_os_render_from_fd((int)in->drm_fd);
 	struct sim_pdd *pdd = sim_process_pdd(process, in->gpu_id);
 
-	(void)size;
 	if (!render)
 		return -EINVAL;
 	if (!pdd) {
@@ -60,7 +58,6 @@ SIM_KFD_HANDLER(sim_kfd_available_memory)
 	struct sim_pdd *pdd = sim_process_pdd(process, io->gpu_id);
 	u64 limit;
 
-	(void)size;
 	if (!pdd)
 		return -EINVAL;
 	limit = sim_memory_vram_limit(pdd->gpu);
@@ -102,7 +99,6 @@ SIM_KFD_HANDLER(sim_kfd_set_xnack_mode)
 	struct kfd_ioctl_set_xnack_mode_args *io = args;
 	u32 id = 0;
 
-	(void)size;
 	if (SIM_KNOB(process->sim, no_svm))
 		return -EPERM;
 	if (io->xnack_enabled < 0) {

@@ -39,7 +39,7 @@ static struct sim_ipc *find(struct sim *sim, const u32 *handle)
 static int enter(struct sim *sim, const struct sim_share *share, struct sim_dmabuf *dmabuf,
 		 struct sim_ipc **ret_ipc)
 {
-	struct sim_ipc *ipc = sim_os_alloc(sizeof(*ipc));
+	struct sim_ipc *ipc = calloc(1, sizeof(*ipc));
 
 	if (!ipc)
 		return -ENOMEM;
@@ -105,7 +105,7 @@ void sim_ipc_put(struct sim *sim, struct sim_ipc *ipc)
 	sim_os_share_leave(ipc->share.handle);
 	sim_unlock(&sim->ipc_lock);
 	sim_os_dmabuf_put(ipc->dmabuf);
-	sim_os_free(ipc);
+	free(ipc);
 }
 
 bool sim_ipc_holds(struct sim *sim, const struct sim_dmabuf *dmabuf)
@@ -140,7 +140,7 @@ static int fill(struct sim_mem *mem, const struct sim_ipc *ipc, const u32 *id)
 static int import(struct sim_pdd *pdd, struct sim_ipc *ipc, u64 va, const u32 *id,
 		  struct sim_mem **ret_mem)
 {
-	struct sim_mem *mem = sim_os_alloc(sizeof(*mem));
+	struct sim_mem *mem = calloc(1, sizeof(*mem));
 	int ret;
 
 	if (!mem)
@@ -149,7 +149,7 @@ static int import(struct sim_pdd *pdd, struct sim_ipc *ipc, u64 va, const u32 *i
 	mem->va = va;
 	ret = fill(mem, ipc, id);
 	if (ret < 0) {
-		sim_os_free(mem);
+		free(mem);
 		return ret;
 	}
 	sim_os_dmabuf_get(ipc->dmabuf);
@@ -196,7 +196,6 @@ SIM_KFD_HANDLER(sim_kfd_ipc_export)
 	struct sim_mem *mem;
 	int ret;
 
-	(void)size;
 	ret = sim_process_pdd_with_vm(process, io->gpu_id, &pdd);
 	if (ret < 0)
 		return ret;
@@ -219,7 +218,6 @@ SIM_KFD_HANDLER(sim_kfd_ipc_import)
 	struct sim_mem *mem;
 	int ret = -EINVAL;
 
-	(void)size;
 	if (pdd)
 		ret = import_by_handle(pdd, io->share_handle, io->va_addr, NULL, &mem);
 	if (ret < 0)

@@ -58,12 +58,12 @@ static int check_wanted(const struct sim_mem_wanted *wanted)
  * (6.1 to 7.3). The buffer therefore does not show whether it was PUBLIC. */
 static u64 flags_of_bo(u32 flags)
 {
-	u64 bo_flags = DRM_BO_VRAM_WIPE;
+	u64 bo_flags = AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE;
 
 	if (type_of(flags) == KFD_MEM_VRAM)
-		bo_flags |= DRM_BO_VRAM_CLEARED;
+		bo_flags |= AMDGPU_GEM_CREATE_VRAM_CLEARED;
 	if (type_of(flags) == KFD_MEM_VRAM && flags & KFD_MEM_CONTIGUOUS)
-		bo_flags |= DRM_BO_VRAM_CONTIGUOUS;
+		bo_flags |= AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS;
 	if (flags & KFD_MEM_COHERENT)
 		bo_flags |= DRM_BO_COHERENT;
 	if (flags & KFD_MEM_EXT_COHERENT)
@@ -77,7 +77,7 @@ static int fill_bo(struct sim_bo *bo, const struct sim_mem_wanted *wanted)
 {
 	u32 type = type_of(wanted->flags);
 	struct sim_bo_memory memory = {
-		.domains = type == KFD_MEM_VRAM ? DRM_DOMAIN_VRAM : DRM_DOMAIN_GTT,
+		.domains = type == KFD_MEM_VRAM ? AMDGPU_GEM_DOMAIN_VRAM : AMDGPU_GEM_DOMAIN_GTT,
 		.flags = flags_of_bo(wanted->flags),
 		.limited = true,
 		.poisoned = wanted->poisoned,
@@ -91,26 +91,20 @@ static int fill_bo(struct sim_bo *bo, const struct sim_mem_wanted *wanted)
 	return 0;
 }
 
-static int enter(struct sim_mem *mem, bool fixed_id, u32 id)
-{
-	struct sim_ids *mems = &mem->pdd->mems;
-
-	mem->id = id;
-	if (fixed_id)
-		return sim_ids_add_at(mems, mem, id) < 0 ? -ENOMEM : 0;
-	return sim_ids_add(mems, mem, 0x7fffffff, &mem->id) < 0 ? -EFAULT : 0;
-}
-
 int sim_mem_enter(struct sim_mem *mem, const u32 *id)
 {
-	int ret = enter(mem, id != NULL, id ? *id : 0);
+	struct sim_ids *mems = &mem->pdd->mems;
+	int ret;
 
-	if (ret == 0) {
-		ret = sim_os_bo_allow(mem->bo, mem->pdd->render);
-		if (ret < 0)
-			(void)sim_ids_remove(&mem->pdd->mems, mem->id);
-	}
-	if (ret == 0)
+	mem->id = id ? *id : 0;
+	if (id && sim_ids_add_at(mems, mem, *id) < 0)
+		return -ENOMEM;
+	if (!id && sim_ids_add(mems, mem, 0x7fffffff, &mem->id) < 0)
+		return -EFAULT;
+	ret = sim_os_bo_allow(mem->bo, mem->pdd->render);
+	if (ret < 0)
+		(void)sim_ids_remove(mems, mem->id);
+	else
 		sim_count(mem->pdd->gpu->sim, SIM_COUNT_KFD_BOS, 1);
 	return ret;
 }
@@ -118,8 +112,8 @@ int sim_mem_enter(struct sim_mem *mem, const u32 *id)
 /* The part that is undone by a put of the buffer and a free of @mem. */
 static int mem_fill(struct sim_mem *mem, const struct sim_mem_wanted *wanted)
 {
-	struct sim_pdd *pdd = mem->pdd;
 	u64 size = (wanted->size + SIM_PAGE_SIZE - 1) & ~(SIM_PAGE_SIZE - 1);
+	struct sim_pdd *pdd = mem->pdd;
 	int ret;
 
 	mem->bo = sim_os_bo_new(pdd->gpu, size);
@@ -127,17 +121,15 @@ static int mem_fill(struct sim_mem *mem, const struct sim_mem_wanted *wanted)
 		return -ENOMEM;
 	ret = fill_bo(mem->bo, wanted);
 	if (ret == 0)
-		ret = enter(mem, wanted->fixed_id, wanted->id);
+		ret = sim_mem_enter(mem, wanted->fixed_id ? &wanted->id : NULL);
 	if (ret < 0)
 		return ret;
-	ret = sim_os_bo_allow(mem->bo, pdd->render);
-	if (ret == 0) {
-		ret = sim_mem_name(mem);
-		if (ret < 0)
-			sim_os_bo_disallow(mem->bo, pdd->render);
-	}
-	if (ret < 0)
+	ret = sim_mem_name(mem);
+	if (ret < 0) {
+		sim_os_bo_disallow(mem->bo, pdd->render);
 		(void)sim_ids_remove(&pdd->mems, mem->id);
+		sim_count(pdd->gpu->sim, SIM_COUNT_KFD_BOS, -1);
+	}
 	return ret;
 }
 
@@ -151,7 +143,7 @@ int sim_mem_new(struct sim_pdd *pdd, const struct sim_mem_wanted *wanted, struct
 		return ret;
 	if (!pdd->render)
 		return -ENODEV;
-	mem = sim_os_alloc(sizeof(*mem));
+	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return -ENOMEM;
 	mem->pdd = pdd;
@@ -162,10 +154,9 @@ int sim_mem_new(struct sim_pdd *pdd, const struct sim_mem_wanted *wanted, struct
 	if (ret < 0) {
 		if (mem->bo)
 			sim_os_bo_put(mem->bo);
-		sim_os_free(mem);
+		free(mem);
 		return ret;
 	}
-	sim_count(pdd->gpu->sim, SIM_COUNT_KFD_BOS, 1);
 	*ret_mem = mem;
 	return 0;
 }
@@ -197,7 +188,7 @@ void sim_mem_free(struct sim_mem *mem)
 	sim_mem_drop_dmabuf(mem);
 	sim_os_bo_put(mem->bo);
 	sim_count(process->sim, SIM_COUNT_KFD_BOS, -1);
-	sim_os_free(mem);
+	free(mem);
 }
 
 /* amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_gpuvm_map_memory_to_gpu() attaches once; only a free
@@ -219,7 +210,7 @@ int sim_mem_map(struct sim_mem *mem, struct sim_pdd *pdd)
 		.start = mem->va,
 		.end = mem->va + mem->bo->size,
 		.bo = mem->bo,
-		.flags = DRM_VM_READ,
+		.flags = AMDGPU_VM_PAGE_READABLE,
 		.origin = SIM_VM_KFD,
 	};
 	int ret;
@@ -227,9 +218,9 @@ int sim_mem_map(struct sim_mem *mem, struct sim_pdd *pdd)
 	if (mem->mapped & 1ull << pdd->index)
 		return 0;
 	if (mem->flags & KFD_MEM_WRITABLE)
-		mapping.flags |= DRM_VM_WRITE;
+		mapping.flags |= AMDGPU_VM_PAGE_WRITEABLE;
 	if (mem->flags & KFD_MEM_EXECUTABLE)
-		mapping.flags |= DRM_VM_EXEC;
+		mapping.flags |= AMDGPU_VM_PAGE_EXECUTABLE;
 	ret = attach(mem, pdd);
 	if (ret == 0)
 		ret = sim_vm_map(&pdd->render->vm, &mapping);
@@ -256,16 +247,14 @@ static int check_alloc(struct sim_process *process,
 	return pdd ? 0 : -EINVAL;
 }
 
-static int check_user_pages(struct sim_process *process, const struct sim_mem_wanted *wanted)
+static int check_user_pages(const struct sim_mem_wanted *wanted)
 {
 	u64 first = wanted->user_addr & ~(SIM_PAGE_SIZE - 1);
 	u64 end = (wanted->user_addr + wanted->size + SIM_PAGE_SIZE - 1) & ~(SIM_PAGE_SIZE - 1);
-	bool write = (wanted->flags & KFD_MEM_WRITABLE) != 0;
 
 	if (type_of(wanted->flags) != KFD_MEM_USERPTR || !wanted->user_addr)
 		return 0;
-	return sim_os_mm_check(sim_os_process_mm(process), first, end - first, write) < 0 ? -EFAULT
-											  : 0;
+	return sim_os_mm_check(first, end - first) < 0 ? -EFAULT : 0;
 }
 
 SIM_KFD_HANDLER(sim_kfd_alloc_memory)
@@ -281,10 +270,9 @@ SIM_KFD_HANDLER(sim_kfd_alloc_memory)
 	struct sim_mem *mem;
 	int ret;
 
-	(void)size;
 	ret = check_alloc(process, io, pdd);
 	if (ret == 0)
-		ret = check_user_pages(process, &wanted);
+		ret = check_user_pages(&wanted);
 	if (ret == 0)
 		ret = sim_mem_new(pdd, &wanted, &mem);
 	if (ret < 0)
@@ -302,7 +290,6 @@ SIM_KFD_HANDLER(sim_kfd_free_memory)
 	struct kfd_ioctl_free_memory_of_gpu_args *in = args;
 	struct sim_mem *mem = sim_mem_find(process, in->handle);
 
-	(void)size;
 	if (!mem)
 		return -EINVAL;
 	if (mem == process->event_mem)
@@ -353,7 +340,6 @@ SIM_KFD_HANDLER(sim_kfd_map_memory)
 	struct sim_pdd *pdd;
 	int ret;
 
-	(void)size;
 	ret = check_map(process, io, &mem);
 	if (ret == 0 && !mem->va)
 		ret = -EINVAL;
@@ -374,7 +360,6 @@ SIM_KFD_HANDLER(sim_kfd_unmap_memory)
 	struct sim_pdd *pdd;
 	int ret;
 
-	(void)size;
 	ret = check_map(process, io, &mem);
 	while (ret == 0 && io->n_success < io->n_devices) {
 		ret = next_device(process, io, &pdd);

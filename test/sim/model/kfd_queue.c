@@ -281,14 +281,14 @@ static int enter(struct sim_queue *queue, const struct sim_queue_place *place)
 
 static void queue_free(struct sim_queue *queue)
 {
-	sim_os_free(queue->ctl_stack);
-	sim_os_free(queue);
+	free(queue->ctl_stack);
+	free(queue);
 }
 
 /* Queues of the copy engine have no control stack, whatever their size says. */
 static struct sim_queue *queue_copy(const struct sim_queue *wanted)
 {
-	struct sim_queue *queue = sim_os_alloc(sizeof(*queue));
+	struct sim_queue *queue = calloc(1, sizeof(*queue));
 
 	if (!queue)
 		return NULL;
@@ -296,9 +296,9 @@ static struct sim_queue *queue_copy(const struct sim_queue *wanted)
 	queue->ctl_stack = NULL;
 	if (queue->type != SIM_QUEUE_COMPUTE)
 		return queue;
-	queue->ctl_stack = sim_os_alloc(max(queue->ctl_stack_size, 1u));
+	queue->ctl_stack = calloc(1, max(queue->ctl_stack_size, 1u));
 	if (!queue->ctl_stack) {
-		sim_os_free(queue);
+		free(queue);
 		return NULL;
 	}
 	if (wanted->ctl_stack)
@@ -322,7 +322,6 @@ int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
 		return ret;
 	}
 	sim_count(pdd->gpu->sim, SIM_COUNT_QUEUES, 1);
-	sim_os_queue_entered(queue);
 	sim_engine_kick(pdd->gpu->sim);
 	*ret_queue = queue;
 	return 0;
@@ -334,7 +333,6 @@ void sim_queue_remove(struct sim_queue *queue)
 	struct sim *sim = pdd->gpu->sim;
 	struct sim_queue **link;
 
-	sim_os_queue_leaves(queue);
 	sim_engine_lock(sim);
 	for (link = &sim->queues; *link != queue; link = &(*link)->next)
 		;
@@ -356,7 +354,6 @@ SIM_KFD_HANDLER(sim_kfd_create_queue)
 	struct sim_pdd *pdd;
 	int ret;
 
-	(void)size;
 	memset(&wanted, 0, sizeof(wanted));
 	ret = check_create(io, &wanted);
 	if (ret < 0)
@@ -387,7 +384,6 @@ SIM_KFD_HANDLER(sim_kfd_destroy_queue)
 	struct kfd_ioctl_destroy_queue_args *in = args;
 	struct sim_queue *queue = sim_ids_get(&process->queues, in->queue_id);
 
-	(void)size;
 	if (!queue)
 		return -EINVAL;
 	sim_queue_remove(queue);

@@ -4,7 +4,6 @@
  * amdgpu_amdkfd_drm_client_create(), DRM client "kfd"), and this file has a GEM handle of each
  * buffer of every process. The knob kfd_client is 0 for kernels without it. */
 #include "process.h"
-#include "topology.h"
 
 static bool has_client(const struct sim_mem *mem)
 {
@@ -88,7 +87,7 @@ static struct sim_gpu *first_visible(struct sim *sim)
 	u32 i;
 
 	for (i = 0; i < sim->num_gpus; i++)
-		if (sim_topology_visible(&sim->gpus[i]))
+		if (!sim->gpus[i].hidden)
 			return &sim->gpus[i];
 	return NULL;
 }
@@ -98,13 +97,13 @@ static struct sim_gpu *first_visible(struct sim *sim)
 static void answer_dmabuf_info(const struct sim_bo *bo, const struct sim_gpu *first,
 			       struct kfd_ioctl_get_dmabuf_info_args *io)
 {
-	bool vram = (bo->domains & DRM_DOMAIN_VRAM) != 0;
+	bool vram = (bo->domains & AMDGPU_GEM_DOMAIN_VRAM) != 0;
 
 	io->size = bo->size;
 	io->gpu_id = bo->kfd_flags && !vram && sim_gpu_has_partitions(bo->gpu) ? first->gpu_id
 									       : bo->gpu->gpu_id;
 	io->flags = vram ? KFD_MEM_VRAM : KFD_MEM_GTT;
-	if (bo->flags & DRM_BO_CPU_ACCESS)
+	if (bo->flags & AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED)
 		io->flags |= KFD_MEM_PUBLIC;
 }
 
@@ -134,7 +133,6 @@ SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info)
 	struct sim_bo *bo;
 	int ret;
 
-	(void)size;
 	if (!first)
 		return -EINVAL;
 	ret = sim_os_dmabuf_from_fd((int)io->dmabuf_fd, &dmabuf);
@@ -190,9 +188,9 @@ static int import_by_itself(struct sim_mem *mem, int fd)
  */
 int sim_mem_enter_import(struct sim_mem *mem, const u32 *id)
 {
-	if (!(mem->bo->domains & (DRM_DOMAIN_VRAM | DRM_DOMAIN_GTT)))
+	if (!(mem->bo->domains & (AMDGPU_GEM_DOMAIN_VRAM | AMDGPU_GEM_DOMAIN_GTT)))
 		return -EINVAL;
-	mem->flags = mem->bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
+	mem->flags = mem->bo->domains & AMDGPU_GEM_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
 	mem->flags |= KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE;
 	if (SIM_KNOB(mem->pdd->gpu->sim, maker_flags) && mem->bo->kfd_flags)
 		mem->flags = mem->bo->kfd_flags;
@@ -213,7 +211,7 @@ static int import(struct sim_pdd *pdd, int fd, u64 va, struct sim_mem **ret_mem)
 	struct sim_mem *mem;
 	int ret;
 
-	mem = sim_os_alloc(sizeof(*mem));
+	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return -ENOMEM;
 	mem->pdd = pdd;
@@ -227,7 +225,7 @@ static int import(struct sim_pdd *pdd, int fd, u64 va, struct sim_mem **ret_mem)
 	sim_mem_drop_dmabuf(mem);
 	if (mem->bo)
 		sim_os_bo_put(mem->bo);
-	sim_os_free(mem);
+	free(mem);
 	return ret;
 }
 
@@ -238,7 +236,6 @@ SIM_KFD_HANDLER(sim_kfd_import_dmabuf)
 	struct sim_mem *mem;
 	int ret;
 
-	(void)size;
 	ret = sim_process_pdd_with_vm(process, io->gpu_id, &pdd);
 	if (ret == 0)
 		ret = import(pdd, (int)io->dmabuf_fd, io->va_addr, &mem);
@@ -276,7 +273,6 @@ SIM_KFD_HANDLER(sim_kfd_export_dmabuf)
 	struct sim_mem *mem;
 	int ret, fd;
 
-	(void)size;
 	ret = find_export(process, io->handle, &mem);
 	if (ret == 0)
 		ret = sim_mem_dmabuf(mem, &dmabuf);

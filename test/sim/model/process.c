@@ -16,12 +16,12 @@ static void pdd_free(struct sim_pdd *pdd)
 		if (pdd->doorbells[i])
 			sim_os_page_free(pdd->doorbells[i]);
 	sim_ids_done(&pdd->mems);
-	sim_os_free(pdd);
+	free(pdd);
 }
 
 static struct sim_pdd *pdd_new(struct sim_process *process, struct sim_gpu *gpu)
 {
-	struct sim_pdd *pdd = sim_os_alloc(sizeof(*pdd));
+	struct sim_pdd *pdd = calloc(1, sizeof(*pdd));
 	u32 i;
 
 	if (!pdd)
@@ -58,7 +58,7 @@ int sim_process_init(struct sim_process *process, struct sim *sim)
 	for (i = 0; i < sim->num_gpus; i++) {
 		struct sim_gpu *gpu = &sim->gpus[i];
 
-		if (gpu->hidden || !sim_os_gpu_visible(gpu))
+		if (gpu->hidden)
 			continue;
 		process->pdds[process->num_pdds] = pdd_new(process, gpu);
 		if (!process->pdds[process->num_pdds]) {
@@ -178,15 +178,6 @@ struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_
 	return NULL;
 }
 
-static u32 count_ids(const struct sim_ids *ids)
-{
-	u32 count = 0, id = 0;
-
-	for (; sim_ids_next(ids, &id); id++)
-		count++;
-	return count;
-}
-
 int sim_process_print(struct sim_process *process, char *text, u32 size)
 {
 	u32 bos = 0, evicted = 0, running = 0, id = 0, i;
@@ -196,17 +187,16 @@ int sim_process_print(struct sim_process *process, char *text, u32 size)
 	sim_lock(&process->lock);
 	sim_engine_lock(process->sim);
 	for (i = 0; i < process->num_pdds; i++) {
-		bos += count_ids(&process->pdds[i]->mems);
+		bos += sim_ids_count(&process->pdds[i]->mems);
 		evicted = max(evicted, process->pdds[i]->evicted);
 	}
 	for (; (queue = sim_ids_next(&process->queues, &id)); id++)
 		running += sim_queue_is_active(queue) && !queue->hung;
-	length = snprintf(
-		text, size,
-		"gpus=%u bos=%u queues=%u evicted=%u paused=%d blocked=%d packets=%" SIM_PRIu64
-		" running=%u",
-		process->num_pdds, bos, count_ids(&process->queues), evicted, process->paused,
-		process->blocked, process->packets, running);
+	length = snprintf(text, size,
+			  "gpus=%u bos=%u queues=%u evicted=%u paused=%d blocked=%d packets=%llu"
+			  " running=%u",
+			  process->num_pdds, bos, sim_ids_count(&process->queues), evicted,
+			  process->paused, process->blocked, process->packets, running);
 	sim_unlock(&process->sim->engine_lock);
 	sim_unlock(&process->lock);
 	return min(length, (int)size - 1);

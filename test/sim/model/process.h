@@ -79,7 +79,6 @@ struct sim_queue {
 	u64 last_doorbell;
 	void *ctl_stack; /* ctl_stack_size bytes */
 	char who[40];    /* for messages */
-	void *directory; /* the front end's, in sysfs */
 };
 
 struct sim_process {
@@ -153,7 +152,9 @@ int sim_kfd_mmap(struct sim_process *process, u64 offset, u64 size, struct sim_k
 
 /* Handlers of ioctls, by file. @size is the size of @args, which the dispatcher has checked to be
  * at least that of the struct. */
-#define SIM_KFD_HANDLER(name) int name(struct sim_process *process, void *args, u32 size)
+#define SIM_KFD_HANDLER(name)                                                     \
+	int name(struct sim_process *process, __attribute__((unused)) void *args, \
+		 __attribute__((unused)) u32 size)
 
 /* kfd_device.c */
 SIM_KFD_HANDLER(sim_kfd_get_version);
@@ -238,7 +239,7 @@ SIM_KFD_HANDLER(sim_kfd_destroy_queue);
 struct sim_queue_place {
 	u32 id, sdma_id, doorbell_id;
 };
-/* Adds a copy of @wanted, made with sim_os_alloc(). The errors of CREATE_QUEUE. The control stack
+/* Adds a copy of @wanted, made with calloc(). The errors of CREATE_QUEUE. The control stack
  * is copied, too; without one it starts empty. */
 int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
 		  const struct sim_queue_place *place, struct sim_queue **ret_queue);
@@ -276,8 +277,6 @@ void sim_engine_lock(struct sim *sim);
  * until woken through engine_wait. */
 bool sim_engine_has_work(void *sim);
 void sim_engine_kick(struct sim *sim);
-/* Takes the queue off the hardware, to be put back at its next turn; under sim->engine_lock. */
-void sim_engine_unmap(struct sim_queue *queue);
 /* Counted eviction of all queues of a GPU's part: the turn under way is completed first, waves of
  * kernels are saved. */
 void sim_engine_evict(struct sim_pdd *pdd);
@@ -313,6 +312,18 @@ u32 sim_svm_count(struct sim_process *process);
 /* criu.c, criu_restore.c, criu_resume.c */
 SIM_KFD_HANDLER(sim_kfd_criu);
 int sim_criu_restore(struct sim_process *process, struct kfd_ioctl_criu_args *args);
+/* Descriptors of dma-bufs that CHECKPOINT or RESTORE returns: reserved one by one, then all
+ * installed or all released. The caller allocates the entries. add: *@ret_fd is set for buffers
+ * with contents. */
+struct sim_fds {
+	struct {
+		int fd;
+		struct sim_dmabuf *dmabuf;
+	} * entries;
+	u32 count;
+};
+int sim_fds_add(struct sim_fds *fds, struct sim_mem *mem, u32 *ret_fd);
+void sim_fds_settle(struct sim_fds *fds, bool install);
 /* Whether records of BOs end with a struct sim_priv_ipc. */
 bool sim_criu_has_ipc(const struct sim *sim);
 /* RESUME of another process, by its pid: -ESRCH. */

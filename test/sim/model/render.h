@@ -73,7 +73,7 @@ struct sim_job {
 		u64 addr;
 		u32 bytes;
 	} ib[SIM_JOB_IBS];
-	void *front[8]; /* for the front end's queue */
+	struct sim_job *next_on_ring; /* for the front end */
 };
 
 int sim_render_init(struct sim_render *render, struct sim_gpu *gpu);

@@ -141,7 +141,7 @@ int sim_sdma_run_packet(const struct sim_client *client, const struct sim_sdma_h
 		ret = run_atomic(client, head, &result);
 	if (ret == -EINVAL)
 		sim_violation(client->sim,
-			      "%s: bad packet at 0x%" SIM_PRIx64
+			      "%s: bad packet at 0x%llx"
 			      ", %u dwords left: %08x %08x %08x %08x",
 			      client->who, head->addr, head->available, head->dwords[0],
 			      head->dwords[1], head->dwords[2], head->dwords[3]);

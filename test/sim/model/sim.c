@@ -2,7 +2,6 @@
 /* Sets up the machine, counts its objects and accounts for its memory. topology.c describes the
  * GPUs. */
 #include "sim.h"
-#include "kernels.h"
 
 #define POISON_BYTE         0xd6
 #define PASID_FIRST         0x8001u
@@ -11,29 +10,11 @@
 /* GTT and user memory that KFD hands out to all processes together. */
 #define SYSTEM_BYTES (64ull << 30)
 
-static const char *const count_names[SIM_COUNTS] = {
-	[SIM_COUNT_BOS] = "bos",
-	[SIM_COUNT_PAGES] = "pages",
-	[SIM_COUNT_DMABUFS] = "dmabufs",
-	[SIM_COUNT_RENDER_FILES] = "render_files",
-	[SIM_COUNT_USERPTRS] = "userptrs",
-	[SIM_COUNT_MAPPINGS] = "mappings",
-	[SIM_COUNT_CONTEXTS] = "contexts",
-	[SIM_COUNT_BO_LISTS] = "bo_lists",
-	[SIM_COUNT_PROCESSES] = "processes",
-	[SIM_COUNT_KFD_BOS] = "kfd_bos",
-	[SIM_COUNT_QUEUES] = "queues",
-	[SIM_COUNT_EVENTS] = "events",
-};
+#define COUNTER_NAME(name, text) text,
+static const char *const count_names[] = { SIM_COUNTERS(COUNTER_NAME) };
 
-/* The knobs in which kernels do not differ. */
-static const struct sim_knobs default_knobs = {
-	.engine_latency_us = 100,
-	.gtt_bytes = 64ull << 30,
-	.poison_vram = 1,
-	.fault_queries = 1,
-	.noretry = -1,
-};
+#define DEFAULT(name, value) .name = value,
+static const struct sim_knobs default_knobs = { SIM_KNOBS(DEFAULT) };
 
 u32 sim_pasid_new(struct sim *sim)
 {

@@ -11,81 +11,88 @@
 #define SIM_MAX_GPUS  64
 #define SIM_DMA_RINGS 2
 
-enum sim_count {
-	SIM_COUNT_BOS,
-	SIM_COUNT_PAGES,
-	SIM_COUNT_DMABUFS,
-	SIM_COUNT_RENDER_FILES,
-	SIM_COUNT_USERPTRS,
-	SIM_COUNT_MAPPINGS,
-	SIM_COUNT_CONTEXTS,
-	SIM_COUNT_BO_LISTS,
-	SIM_COUNT_PROCESSES,
-	SIM_COUNT_KFD_BOS,
-	SIM_COUNT_QUEUES,
-	SIM_COUNT_EVENTS,
-	SIM_COUNTS
-};
+/* What is counted, with the names in the file "objects". */
+#define SIM_COUNTERS(X)                 \
+	X(BOS, "bos")                   \
+	X(PAGES, "pages")               \
+	X(DMABUFS, "dmabufs")           \
+	X(RENDER_FILES, "render_files") \
+	X(USERPTRS, "userptrs")         \
+	X(MAPPINGS, "mappings")         \
+	X(CONTEXTS, "contexts")         \
+	X(BO_LISTS, "bo_lists")         \
+	X(PROCESSES, "processes")       \
+	X(KFD_BOS, "kfd_bos")           \
+	X(QUEUES, "queues")             \
+	X(EVENTS, "events")
 
-/* Settings that a test may change at any time: plain words, read once for each decision. */
+#define SIM_COUNTER(name, text) SIM_COUNT_##name,
+enum sim_count { SIM_COUNTERS(SIM_COUNTER) SIM_COUNTS };
+
+/* Settings that a test may change at any time, read once for each decision: X(name, value at the
+ * start). README.md describes each. kernels.c sets those that are 0 here and differ between
+ * kernels. */
+#define SIM_KNOBS(X)                \
+	X(fence_hang, 0)            \
+	X(engine_bytes_per_s, 0)    \
+	X(engine_latency_us, 100)   \
+	X(skip_copies, 0)           \
+	X(bo_count_skew, 0)         \
+	X(poison_vram, 1)           \
+	X(running_kernels, 0)       \
+	X(later_kernels, 0)         \
+	X(no_svm, 0)                \
+	X(noretry, -1)              \
+	X(in_reset, 0)              \
+	X(evict_timeout, 0)         \
+	X(memory_errors, 0)         \
+	X(gtt_bytes, 64ull << 30)   \
+	X(bo_record_size, 0)        \
+	X(kfd_minor, 0)             \
+	X(list_handles, 0)          \
+	X(one_xcc, 0)               \
+	X(one_mqd, 0)               \
+	X(xcc_divisor, 0)           \
+	X(no_ctl_stack, 0)          \
+	X(fault_queries, 0)         \
+	X(last_ioctl, 0)            \
+	X(process_pasid, 0)         \
+	X(pause_nests, 0)           \
+	X(bos_required, 0)          \
+	X(addressless_bos, 0)       \
+	X(kfd_client, 0)            \
+	X(compute_gem_va, 0)        \
+	X(list_alignment_bytes, 0)  \
+	X(mmap_user_ids, 0)         \
+	X(hive_imports, 0)          \
+	X(kernel_event_page, 0)     \
+	X(event_types, 0)           \
+	X(gfx11_queues, 0)          \
+	X(acquire_queue_buffers, 0) \
+	X(check_queue_buffers, 0)   \
+	X(gpuvm_first_page, 0)      \
+	X(unacquired_oops, 0)       \
+	X(unpause_oops, 0)          \
+	X(ipc_handles, 0)           \
+	X(maker_flags, 0)           \
+	X(unchecked_handles, 0)     \
+	X(unchecked_ids, 0)         \
+	X(reset_hidden, 0)          \
+	X(unknown_invalid, 0)
+
+#define SIM_KNOB_MEMBER(name, value) u64 name;
 struct sim_knobs {
-	u64 fence_hang;
-	u64 engine_bytes_per_s;
-	u64 engine_latency_us;
-	u64 bo_count_skew;
-	u64 bo_record_size;
-	u64 kfd_minor;
-	u64 list_handles;
-	u64 poison_vram;
-	u64 skip_copies;
-	u64 one_xcc;
-	u64 one_mqd;
-	u64 xcc_divisor;
-	u64 no_ctl_stack;
-	u64 running_kernels;
-	u64 later_kernels;
-	u64 no_svm;
-	s64 noretry;
-	u64 acquire_queue_buffers;
-	u64 check_queue_buffers;
-	u64 gpuvm_first_page;
-	u64 in_reset;
-	u64 evict_timeout;
-	s64 memory_errors;
-	u64 fault_queries;
-	u64 gtt_bytes;
-	/* Used where kernels.c says that kernels differ. */
-	u64 last_ioctl;
-	u64 process_pasid;
-	u64 pause_nests;
-	u64 bos_required;
-	u64 addressless_bos;
-	u64 kfd_client;
-	u64 compute_gem_va;
-	u64 list_alignment_bytes;
-	u64 mmap_user_ids;
-	u64 hive_imports;
-	u64 kernel_event_page;
-	u64 event_types;
-	u64 gfx11_queues;
-	u64 unacquired_oops;
-	u64 unpause_oops;
-	u64 ipc_handles;
-	u64 maker_flags;
-	u64 unchecked_handles;
-	u64 unchecked_ids;
-	u64 reset_hidden;
-	u64 unknown_invalid;
+	SIM_KNOBS(SIM_KNOB_MEMBER)
 };
 
 /* A knob as a thread other than the test's reads it. */
 #define SIM_KNOB(sim, name) __atomic_load_n(&(sim)->knobs.name, __ATOMIC_RELAXED)
 
-/* A knob by its name; NULL: there is none. */
-struct sim_knob;
-const struct sim_knob *sim_knob_find(const char *name);
-/* -EINVAL: the knob does not take the value. */
-int sim_knob_set(struct sim *sim, const struct sim_knob *knob, s64 value);
+/* Sets a knob. -ENOENT: there is none of this name; -EINVAL: it does not take the value. */
+int sim_knob_set(struct sim *sim, const char *name, s64 value);
+/* kernels.c: sets each knob that differs between kernels to its value under the kernel @name. A
+ * later write to a knob has priority. -EINVAL: there is no such kernel. */
+int sim_kernel_set(struct sim *sim, const char *name);
 
 struct sim_gpu {
 	struct sim *sim;
@@ -114,7 +121,6 @@ struct sim_gpu {
 	 * driver has cached their number; atomic. */
 	u32 memory_errors, cached_memory_errors;
 	u64 job_end_ns; /* the time when the copy engine will be idle; under sim->job_lock */
-	void *front;
 };
 
 struct sim {
@@ -160,6 +166,9 @@ struct sim_gpu *sim_gpu_device(struct sim_gpu *gpu);
 u32 sim_pasid_new(struct sim *sim);
 
 int sim_init(struct sim *sim);
+/* Reads the GPUs and their properties from a bundle of the files that sysfs has below topology/,
+ * and fills sim->gpus. -EINVAL: the bundle is damaged; -ENOMEM. */
+int sim_topology_read(struct sim *sim, const char *bundle, u64 size);
 
 void sim_count(struct sim *sim, enum sim_count what, s64 change);
 /* The uncorrectable memory errors that sysfs shows of the GPU, since its driver was loaded; -1: the

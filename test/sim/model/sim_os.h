@@ -12,16 +12,12 @@ struct sim;
 struct sim_bo;
 struct sim_gpu;
 struct sim_job;
-struct sim_mm;      /* an address space, owned by the front end */
 struct sim_dmabuf;  /* a dma-buf, owned by the front end */
 struct sim_process; /* process.h */
 struct sim_queue;   /* the same */
 struct sim_render;  /* render.h */
 struct sim_share;   /* process.h */
 
-/* Zeroed memory of any size, or NULL. */
-void *sim_os_alloc(u64 size_bytes);
-void sim_os_free(void *memory);
 /* One page of 4096 bytes, not initialised, aligned, or NULL. */
 void *sim_os_page_alloc(void);
 void sim_os_page_free(void *page);
@@ -31,11 +27,9 @@ u64 sim_os_now_ns(void);
 void sim_os_sleep_us(u32 us);
 
 #define SIM_FOREVER (~0ull)
-/* Sleeps until @done(@arg) is true (0), until the absolute time @deadline_ns (-ETIME), or, if
- * @interruptible, until a signal (-SIM_ERESTARTSYS). @done runs without a lock of the caller and
- * may take locks. */
-int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 deadline_ns,
-		bool interruptible);
+/* Sleeps until @done(@arg) is true (0), or until the absolute time @deadline_ns (-ETIME). @done
+ * runs without a lock of the caller and may take locks. */
+int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 deadline_ns);
 void sim_os_wake(struct sim_wait *wait);
 
 /* The caller's memory: 0 or -EFAULT. May sleep, so the caller must not hold the lock of a BO or VM.
@@ -43,17 +37,12 @@ void sim_os_wake(struct sim_wait *wait);
 int sim_os_copy_from_user(void *dst, u64 src, u64 size_bytes);
 int sim_os_copy_to_user(u64 dst, const void *src, u64 size_bytes);
 
-/* Address spaces. get: the caller's, with a reference that does not keep its mappings alive. */
-struct sim_mm *sim_os_mm_get(void);
-void sim_os_mm_put(struct sim_mm *mm);
-bool sim_os_mm_is_current(const struct sim_mm *mm);
-/* Whether [addr, addr+size) is mapped with ordinary memory, and writable if asked. -EFAULT: a hole,
- * a device or protection; -ESRCH: the address space has ended. */
-int sim_os_mm_check(struct sim_mm *mm, u64 addr, u64 size_bytes, bool write);
+/* Whether the caller has mapped [addr, addr+size): -EFAULT; -ESRCH: it is not the owner. */
+int sim_os_mm_check(u64 addr, u64 size_bytes);
 /* The pages of the caller's memory become those of the buffer, for copies to come. */
 int sim_os_bo_pin_user(struct sim_bo *bo);
-/* Whether the first mapping at or after @addr in @mm is one of a file. */
-bool sim_os_mm_has_file(struct sim_mm *mm, u64 addr);
+/* Whether the caller's first mapping at or after @addr is one of a file. */
+bool sim_os_mm_has_file(u64 addr);
 
 /* Buffers: the front end's object embeds a struct sim_bo (bo.h) and counts references. new: one
  * reference; the model calls *_init(). The last put calls sim_bo_done(). */
@@ -123,23 +112,14 @@ void sim_os_job_start(struct sim_job *job);
 void sim_os_job_copied(struct sim_job *job);
 
 /* The caller. */
-bool sim_os_capable(void);                          /* checkpoint-restore or system administrator */
-bool sim_os_gpu_visible(const struct sim_gpu *gpu); /* by the caller's device cgroup */
-bool sim_os_is_owner(struct sim_process *process);
-bool sim_os_is_tracer(struct sim_process *process);
+bool sim_os_is_owner(void); /* the process whose machine this is, not a child that it has made */
 
 /* Processes. find: by pid in the caller's name space, with a reference; NULL none. */
 struct sim_process *sim_os_process_find(u32 pid);
 void sim_os_process_put(struct sim_process *process);
 u32 sim_os_process_pid(struct sim_process *process); /* in the process's innermost pid namespace */
-struct sim_mm *sim_os_process_mm(struct sim_process *process); /* borrowed */
-/* A queue begins and ends, for its directory in sysfs. Its process is locked, or ends. */
-void sim_os_queue_entered(struct sim_queue *queue);
-void sim_os_queue_leaves(struct sim_queue *queue);
 /* Calls sim_criu_resume_work() (process.h) soon, in another thread. The process stays until then.
  */
 void sim_os_resume_start(struct sim_process *process);
-
-void sim_os_log(const char *message);
 
 #endif

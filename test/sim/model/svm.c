@@ -9,14 +9,9 @@
 #define FLAG_GPU_READ_ONLY  8u
 #define WINDOW_BYTES        (1ull << 47)
 
-static void range_free(struct sim_svm_range *range)
-{
-	sim_os_free(range);
-}
-
 static struct sim_svm_range *range_new(u64 first, u64 pages)
 {
-	struct sim_svm_range *range = sim_os_alloc(sizeof(*range));
+	struct sim_svm_range *range = calloc(1, sizeof(*range));
 
 	if (!range)
 		return NULL;
@@ -38,7 +33,6 @@ void sim_svm_init(struct sim_pdd *pdd)
 		.gpu = pdd->gpu,
 		.kind = SIM_BO_USERPTR,
 		.size = WINDOW_BYTES,
-		.mm = sim_os_process_mm(pdd->process),
 	};
 }
 
@@ -69,7 +63,7 @@ static void free_list(struct sim_svm_range *range)
 	while (range) {
 		struct sim_svm_range *next = range->next;
 
-		range_free(range);
+		free(range);
 		range = next;
 	}
 }
@@ -232,7 +226,7 @@ int sim_svm_set(struct sim_process *process, u64 addr, u64 size,
 		if (check_attr(process, &attrs[i]) < 0)
 			return -EINVAL;
 	/* the kernel requires mappings that its page fault handler can use */
-	ret = sim_os_mm_check(sim_os_process_mm(process), addr, size, false);
+	ret = sim_os_mm_check(addr, size);
 	if (ret < 0)
 		return ret;
 	sim_lock(&process->svm_lock);
@@ -267,7 +261,7 @@ void sim_svm_unmapped(struct sim_process *process, u64 start, u64 end)
 			continue;
 		}
 		*link = range->next;
-		range_free(range);
+		free(range);
 	}
 	sim_unlock(&process->svm_lock);
 }

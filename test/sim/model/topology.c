@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Parses the bundle of a machine ("file PATH SIZE" with that many bytes behind it, repeated), and
  * takes the properties that the model needs of a GPU. */
-#include "topology.h"
 #include "process.h"
 
 #define PATH_BYTES      64
@@ -233,17 +232,12 @@ int sim_topology_read(struct sim *sim, const char *bundle, u64 size)
 	ret = scan(bundle, size, &topology);
 	if (ret < 0)
 		return ret;
-	topology.files = sim_os_alloc((u64)topology.count * sizeof(*topology.files));
+	topology.files = calloc(topology.count, sizeof(*topology.files));
 	if (!topology.files)
 		return -ENOMEM;
 	ret = scan(bundle, size, &topology);
 	if (ret == 0)
 		ret = find_gpus(sim, &topology);
-	sim_os_free(topology.files);
+	free(topology.files);
 	return ret;
-}
-
-bool sim_topology_visible(const struct sim_gpu *gpu)
-{
-	return !gpu->hidden && sim_os_gpu_visible(gpu);
 }

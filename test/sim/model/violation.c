@@ -22,7 +22,7 @@ void sim_violation(struct sim *sim, const char *format, ...)
 	memcpy(violations->text[violations->count % SIM_VIOLATIONS], text, sizeof(text));
 	violations->count++;
 	sim_unlock(&violations->lock);
-	sim_os_log(text);
+	(void)fprintf(stderr, "amdgpu_sim: %s\n", text);
 }
 
 void sim_violations_clear(struct sim_violations *violations)
@@ -38,7 +38,7 @@ int sim_violations_print(struct sim_violations *violations, char *text, u32 size
 	u32 used;
 
 	sim_lock(&violations->lock);
-	used = (u32)snprintf(text, size, "%" SIM_PRIu64 "\n", violations->count);
+	used = (u32)snprintf(text, size, "%llu\n", violations->count);
 	first = violations->count > SIM_VIOLATIONS ? violations->count - SIM_VIOLATIONS : 0;
 	for (i = first; i < violations->count && used < size; i++)
 		used += (u32)snprintf(text + used, size - used, "%s\n",

@@ -21,7 +21,7 @@ static void mapping_free(struct sim_vm *vm, struct sim_mapping *mapping)
 {
 	count_of_bo(mapping, (u32)-1);
 	sim_os_bo_put(mapping->bo);
-	sim_os_free(mapping);
+	free(mapping);
 	sim_count(vm->sim, SIM_COUNT_MAPPINGS, -1);
 }
 
@@ -31,7 +31,7 @@ void sim_vm_done(struct sim_vm *vm)
 
 	for (i = 0; i < vm->count; i++)
 		mapping_free(vm, vm->mappings[i]);
-	sim_os_free(vm->mappings);
+	free(vm->mappings);
 	vm->mappings = NULL;
 	vm->count = 0;
 }
@@ -59,12 +59,9 @@ static int make_room(struct sim_vm *vm)
 
 	if (vm->count < vm->capacity)
 		return 0;
-	mappings = sim_os_alloc((u64)capacity * sizeof(*mappings));
+	mappings = realloc(vm->mappings, capacity * sizeof(*mappings));
 	if (!mappings)
 		return -ENOMEM;
-	if (vm->count)
-		memcpy(mappings, vm->mappings, vm->count * sizeof(*mappings));
-	sim_os_free(vm->mappings);
 	vm->mappings = mappings;
 	vm->capacity = capacity;
 	return 0;
@@ -79,7 +76,7 @@ static int insert(struct sim_vm *vm, const struct sim_mapping *wanted)
 		return -EINVAL;
 	if (make_room(vm) < 0)
 		return -ENOMEM;
-	mapping = sim_os_alloc(sizeof(*mapping));
+	mapping = calloc(1, sizeof(*mapping));
 	if (!mapping)
 		return -ENOMEM;
 	*mapping = *wanted;
@@ -112,7 +109,8 @@ int sim_vm_map(struct sim_vm *vm, const struct sim_mapping *mapping)
 	ret = insert(vm, mapping);
 	sim_unlock(&vm->lock);
 	/* amdgpu_dma_buf.c: amdgpu_dma_buf_map() (6.1 to 7.3), for a peer */
-	if (ret == 0 && mapping->bo->origin && mapping->bo->origin->domains & DRM_DOMAIN_VRAM)
+	if (ret == 0 && mapping->bo->origin &&
+	    mapping->bo->origin->domains & AMDGPU_GEM_DOMAIN_VRAM)
 		sim_bo_touch(mapping->bo->origin);
 	return ret;
 }
@@ -267,7 +265,7 @@ static void target_put(struct target *target)
 
 static void report_not_allowed(const struct sim_client *client, u64 addr, bool write)
 {
-	sim_violation(client->sim, "%s: address 0x%" SIM_PRIx64 " may not be %s", client->who, addr,
+	sim_violation(client->sim, "%s: address 0x%llx may not be %s", client->who, addr,
 		      write ? "written" : "read");
 }
 
@@ -285,7 +283,7 @@ static int translate_unmapped(const struct sim_client *client, u64 addr, u64 siz
 	}
 	if (ret < 0) {
 		sim_violation(client->sim,
-			      "%s: address 0x%" SIM_PRIx64 " is not mapped (%" SIM_PRIu64
+			      "%s: address 0x%llx is not mapped (%llu"
 			      " bytes left)",
 			      client->who, addr, size);
 		return -EFAULT;
@@ -297,7 +295,7 @@ static int translate_unmapped(const struct sim_client *client, u64 addr, u64 siz
 static int translate(const struct sim_client *client, u64 addr, u64 size, u32 access,
 		     struct target *ret_target)
 {
-	bool write = (access & DRM_VM_WRITE) != 0;
+	bool write = (access & AMDGPU_VM_PAGE_WRITEABLE) != 0;
 	struct sim_mapping mapping;
 
 	if (sim_vm_find(client->vm, addr, &mapping) < 0)
@@ -307,8 +305,7 @@ static int translate(const struct sim_client *client, u64 addr, u64 size, u32 ac
 		goto refuse;
 	}
 	if (!is_listed(client, mapping.bo)) {
-		sim_violation(client->sim,
-			      "%s: the buffer at 0x%" SIM_PRIx64 " is not in the BO list",
+		sim_violation(client->sim, "%s: the buffer at 0x%llx is not in the BO list",
 			      client->who, addr);
 		goto refuse;
 	}
@@ -327,8 +324,7 @@ static int report_lost_pages(const struct sim_client *client, u64 addr, int ret)
 {
 	/* a process that is ending makes no fault */
 	if (ret < 0 && ret != -ESRCH)
-		sim_violation(client->sim,
-			      "%s: pages behind address 0x%" SIM_PRIx64 " cannot be had (%d)",
+		sim_violation(client->sim, "%s: pages behind address 0x%llx cannot be had (%d)",
 			      client->who, addr, ret);
 	return ret;
 }
@@ -341,7 +337,7 @@ int sim_client_read(const struct sim_client *client, u64 addr, void *data, u64 s
 		struct target src;
 		int ret;
 
-		ret = translate(client, addr, size, DRM_VM_READ, &src);
+		ret = translate(client, addr, size, AMDGPU_VM_PAGE_READABLE, &src);
 		if (ret < 0)
 			return ret;
 		ret = report_lost_pages(client, addr,
@@ -364,7 +360,7 @@ int sim_client_write(const struct sim_client *client, u64 addr, const void *data
 		struct target dst;
 		int ret;
 
-		ret = translate(client, addr, size, DRM_VM_WRITE, &dst);
+		ret = translate(client, addr, size, AMDGPU_VM_PAGE_WRITEABLE, &dst);
 		if (ret < 0)
 			return ret;
 		ret = report_lost_pages(client, addr,
@@ -386,10 +382,10 @@ int sim_client_copy(const struct sim_client *client, u64 dst_addr, u64 src_addr,
 		u64 bytes;
 		int ret;
 
-		ret = translate(client, src_addr, size, DRM_VM_READ, &src);
+		ret = translate(client, src_addr, size, AMDGPU_VM_PAGE_READABLE, &src);
 		if (ret < 0)
 			return ret;
-		ret = translate(client, dst_addr, size, DRM_VM_WRITE, &dst);
+		ret = translate(client, dst_addr, size, AMDGPU_VM_PAGE_WRITEABLE, &dst);
 		if (ret < 0) {
 			target_put(&src);
 			return ret;
@@ -409,13 +405,15 @@ int sim_client_copy(const struct sim_client *client, u64 dst_addr, u64 src_addr,
 	return 0;
 }
 
-int sim_client_exchange(const struct sim_client *client, u64 addr, u32 bytes, u64 *expected,
-			u64 desired)
+/* As sim_bo_exchange(). */
+static int exchange(const struct sim_client *client, u64 addr, u32 bytes, u64 *expected,
+		    u64 desired)
 {
 	struct target dst;
 	int ret;
 
-	ret = translate(client, addr, bytes, DRM_VM_READ | DRM_VM_WRITE, &dst);
+	ret = translate(client, addr, bytes, AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE,
+			&dst);
 	if (ret < 0)
 		return ret;
 	ret = report_lost_pages(client, addr,
@@ -433,7 +431,7 @@ int sim_client_add(const struct sim_client *client, u64 addr, u32 bytes, u64 val
 	do {
 		before = seen;
 		if (ret == 0)
-			ret = sim_client_exchange(client, addr, bytes, &seen, before + value);
+			ret = exchange(client, addr, bytes, &seen, before + value);
 	} while (ret == 0 && seen != before);
 	return ret;
 }

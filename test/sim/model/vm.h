@@ -69,10 +69,7 @@ struct sim_client {
 int sim_client_read(const struct sim_client *client, u64 addr, void *data, u64 size);
 int sim_client_write(const struct sim_client *client, u64 addr, const void *data, u64 size);
 int sim_client_copy(const struct sim_client *client, u64 dst, u64 src, u64 size);
-/* As sim_bo_exchange(). */
-int sim_client_exchange(const struct sim_client *client, u64 addr, u32 bytes, u64 *expected,
-			u64 desired);
-/* Adds @value to 4 or 8 bytes, as atomically. */
+/* Adds @value to 4 or 8 bytes, atomically. */
 int sim_client_add(const struct sim_client *client, u64 addr, u32 bytes, u64 value);
 
 #endif

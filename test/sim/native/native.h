@@ -109,10 +109,6 @@ struct native_render {
 	struct sim_ids handles; /* struct native_bo; under native->lock */
 };
 
-struct sim_mm {
-	pid_t pid;
-};
-
 struct native_process {
 	struct sim_process process;
 	u32 refs; /* atomic: the address space, every open file, work to be done */
@@ -145,7 +141,7 @@ struct native {
 	struct sim sim;
 	char root[PATH_MAX]; /* what the program sees as / of the simulated devices */
 	u32 kfd_major;
-	struct sim_mm mm;
+	pid_t pid;
 	pthread_mutex_t lock; /* what follows; nothing of the model is called with it held */
 	struct native_bo *by_offset[NATIVE_BUCKETS], *by_id[NATIVE_BUCKETS];
 	u64 next_offset[SIM_MAX_GPUS];

@@ -168,7 +168,7 @@ struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes)
 	sim_bo_init(&bo->bo, gpu, size_bytes);
 	(void)pthread_mutex_lock(&native->lock);
 	if (!*next)
-		*next = FIRST_OFFSET + (u32)native->mm.pid % OFFSET_STEPS * OFFSET_STEP;
+		*next = FIRST_OFFSET + (u32)native->pid % OFFSET_STEPS * OFFSET_STEP;
 	enter_offset(native, bo, *next);
 	*next += size_bytes;
 	(void)pthread_mutex_unlock(&native->lock);

@@ -448,7 +448,7 @@ static void note_unmap(struct native *native, void *addr, size_t size)
 	u64 start = (u64)(uintptr_t)addr;
 	struct sim_process *process;
 
-	process = native->processes[native->task] ? sim_os_process_find((u32)native->mm.pid) : NULL;
+	process = native->processes[native->task] ? sim_os_process_find((u32)native->pid) : NULL;
 	if (!process)
 		return;
 	sim_svm_unmapped(process, start, start + size);
@@ -584,7 +584,7 @@ EXPORTED long syscall(long number, ...)
 	va_end(list);
 	for (i = 0; number == SYS_kcmp && i < 2; i++)
 		if (native && native->own_pid && arguments[i] == native->own_pid)
-			arguments[i] = native->mm.pid;
+			arguments[i] = native->pid;
 	ret = NATIVE_REAL(syscall)(number, arguments[0], arguments[1], arguments[2], arguments[3],
 				   arguments[4], arguments[5]);
 	return number == SYS_pidfd_getfd ? noted((int)ret) : ret;

@@ -3,7 +3,6 @@
 #include <ctype.h>
 
 #include "amdgpu_sim.h"
-#include "kernels.h"
 #include "native.h"
 #include "native_cuda.h"
 
@@ -48,7 +47,7 @@ static int write_faults(struct native *native, const char *line)
 static int print_process(struct native *native, struct native_process *process, char *text,
 			 u32 size)
 {
-	pid_t pid = process->task ? native->others[process->task - 1].pid : native->mm.pid;
+	pid_t pid = process->task ? native->others[process->task - 1].pid : native->pid;
 	int used = snprintf(text, size, "pid=%d comm=%s ", pid, program_invocation_short_name);
 
 	used += sim_process_print(&process->process, text + used, size - (u32)used);
@@ -194,85 +193,22 @@ static u64 sum_mapping_ids(const struct sim_process *process, const struct sim_m
 	return sum;
 }
 
-/* Returns the whole length, so that the caller can allocate enough room. */
-static int print_kfd_bos(struct native *native, char *text, u32 size)
+/* A text for a program. Its whole length counts, also without room, so that the program can
+ * allocate enough. */
+struct text {
+	char *at;
+	u32 room, length;
+};
+
+static void __attribute__((format(printf, 2, 3))) append(struct text *text, const char *format, ...)
 {
-	struct sim_process *process = sim_os_process_find((u32)native->mm.pid);
-	u32 used = 0, id, i;
-	struct sim_mem *mem;
+	bool fits = text->length < text->room;
+	va_list args;
 
-	text[0] = '\0';
-	if (!process)
-		return 0;
-	sim_lock(&process->lock);
-	for (i = 0; i < process->num_pdds; i++)
-		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++)
-			used += (u32)snprintf(
-				used < size ? text + used : NULL, used < size ? size - used : 0,
-				"va=%llx size=%llu handle=%llx mapped=%llx\n", mem->va,
-				mem->bo->size, (u64)mem->pdd->user_gpu_id << 32 | mem->id,
-				sum_mapping_ids(process, mem));
-	sim_unlock(&process->lock);
-	sim_os_process_put(process);
-	return (int)used;
-}
-
-static int print_mappings(struct sim_pdd *pdd, u32 handle, char *text, u32 size)
-{
-	struct sim_bo *bo = sim_os_handle_lookup(pdd->render, handle);
-	struct sim_mapping list[16];
-	u32 count = bo ? min(sim_vm_list(&pdd->render->vm, bo, list, ARRAY_SIZE(list)),
-			     (u32)ARRAY_SIZE(list))
-		       : 0;
-	u32 used = 0, i;
-
-	for (i = 0; i < count; i++)
-		used += (u32)snprintf(used < size ? text + used : NULL,
-				      used < size ? size - used : 0,
-				      " va=%llx size=%llu offset=%llu flags=%x by=%s",
-				      list[i].start, list[i].end - list[i].start, list[i].offset,
-				      list[i].flags, list[i].origin == SIM_VM_GEM ? "gem" : "kfd");
-	if (bo)
-		sim_os_bo_put(bo);
-	return (int)used;
-}
-
-/* The address of KFD's buffer that is the object, or 0. */
-static u64 find_buffer(struct sim_process *process, const struct sim_bo *bo)
-{
-	struct sim_mem *mem;
-	u64 va = 0;
-	u32 i, id;
-
-	sim_lock(&process->lock);
-	for (i = 0; i < process->num_pdds; i++)
-		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++)
-			va = mem->bo == bo && !va ? mem->va : va;
-	sim_unlock(&process->lock);
-	return va;
-}
-
-static int print_object(struct sim_process *process, struct sim_render *render, u32 handle,
-			char *text, u32 size)
-{
-	struct sim_bo *bo = sim_os_handle_lookup(render, handle);
-	u32 used = 0, i;
-
-	if (!bo)
-		return 0;
-	used = (u32)snprintf(text, size, " buffer=%llx", find_buffer(process, bo));
-	sim_lock(&bo->lock);
-	if (bo->metadata)
-		used += (u32)snprintf(
-			used < size ? text + used : NULL, used < size ? size - used : 0,
-			" tiling=%llx flags=%llx metadata=", bo->tiling, bo->metadata_flags);
-	for (i = 0; bo->metadata && i < bo->metadata->bytes; i++)
-		used += (u32)snprintf(used < size ? text + used : NULL,
-				      used < size ? size - used : 0, "%02x",
-				      ((u8 *)bo->metadata->data)[i]);
-	sim_unlock(&bo->lock);
-	sim_os_bo_put(bo);
-	return (int)used;
+	va_start(args, format);
+	text->length += (u32)vsnprintf(fits ? text->at + text->length : NULL,
+				       fits ? text->room - text->length : 0, format, args);
+	va_end(args);
 }
 
 /* The next one by the id that the process knows; NULL: none. */
@@ -290,38 +226,100 @@ static struct sim_pdd *next_pdd(struct sim_process *process, u32 above)
 	return next;
 }
 
-static int print_handles(struct sim_process *process, struct sim_pdd *pdd, char *text, u32 size)
+static void print_buffers(struct sim_process *process, struct sim_pdd *pdd, struct text *text)
 {
-	u32 handle = pdd->render ? sim_os_handle_next(pdd->render, 1) : 0, used = 0;
+	struct sim_mem *mem;
+	u32 id;
+
+	sim_lock(&process->lock);
+	for (id = 0; (mem = sim_ids_next(&pdd->mems, &id)); id++)
+		append(text, "va=%llx size=%llu handle=%llx mapped=%llx\n", mem->va, mem->bo->size,
+		       (u64)pdd->user_gpu_id << 32 | mem->id, sum_mapping_ids(process, mem));
+	sim_unlock(&process->lock);
+}
+
+static void print_mappings(struct sim_pdd *pdd, struct sim_bo *bo, struct text *text)
+{
+	struct sim_mapping list[16];
+	u32 count = sim_vm_list(&pdd->render->vm, bo, list, ARRAY_SIZE(list)), i;
+
+	for (i = 0; i < count && i < ARRAY_SIZE(list); i++)
+		append(text, " va=%llx size=%llu offset=%llu flags=%x by=%s", list[i].start,
+		       list[i].end - list[i].start, list[i].offset, list[i].flags,
+		       list[i].origin == SIM_VM_GEM ? "gem" : "kfd");
+}
+
+/* The address of KFD's buffer that is the object, or 0. */
+static u64 find_buffer(struct sim_process *process, const struct sim_bo *bo)
+{
+	struct sim_mem *mem;
+	u64 va = 0;
+	u32 i, id;
+
+	sim_lock(&process->lock);
+	for (i = 0; i < process->num_pdds; i++)
+		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++)
+			va = mem->bo == bo && !va ? mem->va : va;
+	sim_unlock(&process->lock);
+	return va;
+}
+
+static void print_object(struct sim_process *process, struct sim_bo *bo, struct text *text)
+{
+	u32 i;
+
+	append(text, " buffer=%llx", find_buffer(process, bo));
+	sim_lock(&bo->lock);
+	if (bo->metadata)
+		append(text, " tiling=%llx flags=%llx metadata=", bo->tiling, bo->metadata_flags);
+	for (i = 0; bo->metadata && i < bo->metadata->bytes; i++)
+		append(text, "%02x", ((u8 *)bo->metadata->data)[i]);
+	sim_unlock(&bo->lock);
+}
+
+static void print_handles(struct sim_process *process, struct sim_pdd *pdd, struct text *text)
+{
+	u32 handle = pdd->render ? sim_os_handle_next(pdd->render, 1) : 0;
 
 	for (; handle; handle = sim_os_handle_next(pdd->render, handle + 1)) {
-		used += (u32)snprintf(used < size ? text + used : NULL,
-				      used < size ? size - used : 0, "gpu=%x handle=%u",
-				      pdd->user_gpu_id, handle);
-		used += (u32)print_object(process, pdd->render, handle,
-					  used < size ? text + used : NULL,
-					  used < size ? size - used : 0);
-		used += (u32)print_mappings(pdd, handle, used < size ? text + used : NULL,
-					    used < size ? size - used : 0);
-		used += (u32)snprintf(used < size ? text + used : NULL,
-				      used < size ? size - used : 0, "\n");
+		struct sim_bo *bo = sim_os_handle_lookup(pdd->render, handle);
+
+		append(text, "gpu=%x handle=%u", pdd->user_gpu_id, handle);
+		if (bo) {
+			print_object(process, bo, text);
+			print_mappings(pdd, bo, text);
+			sim_os_bo_put(bo);
+		}
+		append(text, "\n");
 	}
-	return (int)used;
+}
+
+/* Returns the whole length. GPUs come in the order of the ids that the process knows, so that texts
+ * of before a dump and after a restore can be compared. */
+static int print_gpus(struct native *native, char *at, u32 size,
+		      void (*print)(struct sim_process *process, struct sim_pdd *pdd,
+				    struct text *text))
+{
+	struct sim_process *process = sim_os_process_find((u32)native->pid);
+	struct sim_pdd *pdd = process ? next_pdd(process, 0) : NULL;
+	struct text text = { at, size, 0 };
+
+	at[0] = '\0';
+	for (; pdd; pdd = next_pdd(process, pdd->user_gpu_id))
+		print(process, pdd, &text);
+	if (process)
+		sim_os_process_put(process);
+	return (int)text.length;
+}
+
+static int print_kfd_bos(struct native *native, char *text, u32 size)
+{
+	return print_gpus(native, text, size, print_buffers);
 }
 
 static int print_gem_handles(struct native *native, char *text, u32 size)
 {
-	struct sim_process *process = sim_os_process_find((u32)native->mm.pid);
-	struct sim_pdd *pdd = process ? next_pdd(process, 0) : NULL;
-	u32 used = 0;
-
-	text[0] = '\0';
-	for (; pdd; pdd = next_pdd(process, pdd->user_gpu_id))
-		used += (u32)print_handles(process, pdd, used < size ? text + used : NULL,
-					   used < size ? size - used : 0);
-	if (process)
-		sim_os_process_put(process);
-	return (int)used;
+	return print_gpus(native, text, size, print_handles);
 }
 
 static int print_cuda(struct native *native, char *text, u32 size)
@@ -392,14 +390,10 @@ static int parse_number(const char *text, s64 *ret_value)
 
 static int write_knob(struct native *native, const char *name, const char *text)
 {
-	const struct sim_knob *knob = sim_knob_find(name);
 	s64 value;
-	int ret;
+	int ret = parse_number(text, &value);
 
-	if (!knob)
-		return -ENOENT;
-	ret = parse_number(text, &value);
-	return ret < 0 ? ret : sim_knob_set(&native->sim, knob, value);
+	return ret < 0 ? ret : sim_knob_set(&native->sim, name, value);
 }
 
 static int write_file(struct native *native, const char *name, const char *text)
@@ -432,7 +426,7 @@ EXPORTED int amdgpu_sim_read(const char *name, char *text, size_t size)
 static int find_bo(uint64_t handle, struct sim_bo **ret_bo)
 {
 	struct native *native = native_get();
-	struct sim_process *process = native ? sim_os_process_find((u32)native->mm.pid) : NULL;
+	struct sim_process *process = native ? sim_os_process_find((u32)native->pid) : NULL;
 	struct sim_mem *mem;
 
 	if (!process)
@@ -500,7 +494,7 @@ static int peek_va(struct sim_pdd *pdd, uint64_t va, void *data, size_t size)
 EXPORTED int amdgpu_sim_peek_va(uint64_t va, void *data, size_t size)
 {
 	struct native *native = native_get();
-	struct sim_process *process = native ? sim_os_process_find((u32)native->mm.pid) : NULL;
+	struct sim_process *process = native ? sim_os_process_find((u32)native->pid) : NULL;
 	void *other = malloc(size);
 	int ret = other ? 0 : -ENOMEM, count = 0;
 	u32 i;
@@ -522,7 +516,7 @@ EXPORTED int amdgpu_sim_peek_va(uint64_t va, void *data, size_t size)
 EXPORTED int amdgpu_sim_poke_va(uint64_t va, const void *data, size_t size)
 {
 	struct native *native = native_get();
-	struct sim_process *process = native ? sim_os_process_find((u32)native->mm.pid) : NULL;
+	struct sim_process *process = native ? sim_os_process_find((u32)native->pid) : NULL;
 	struct sim_client client;
 	int ret = -EFAULT;
 	u32 i;

@@ -173,7 +173,7 @@ int native_cuda_bo_init(struct native_bo *bo)
 {
 	int ret;
 
-	if (!cuda.started || !bo->bo.kfd_flags || !(bo->bo.domains & DRM_DOMAIN_VRAM))
+	if (!cuda.started || !bo->bo.kfd_flags || !(bo->bo.domains & AMDGPU_GEM_DOMAIN_VRAM))
 		return 0;
 	ret = enter();
 	return ret < 0 ? ret : CALL("allocate", alloc, &bo->device_memory, bo->bo.size);

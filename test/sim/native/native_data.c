@@ -305,7 +305,7 @@ static int check(struct sim_bo *bo, u64 offset, u64 size, bool write)
 		return -EFAULT;
 	if (write && bo->user_readonly)
 		return -EFAULT;
-	if (bo->kind == SIM_BO_USERPTR && !sim_os_mm_is_current(bo->mm))
+	if (bo->kind == SIM_BO_USERPTR && !sim_os_is_owner())
 		return -ESRCH;
 	return 0;
 }
@@ -398,12 +398,11 @@ int sim_bo_copy(struct sim_bo *dst, u64 dst_offset, struct sim_bo *src, u64 src_
 	return copy_memory(dst, dst_offset, src, src_offset, size);
 }
 
-void *sim_bo_page(struct sim_bo *bo, u64 index, bool create)
+void *sim_bo_page(struct sim_bo *bo, u64 index)
 {
 	struct native_bo *storage = memory_of(bo);
 	char *map;
 
-	(void)create;
 	if (storage->bo.kind != SIM_BO_MEMORY || index >= bo->size / SIM_PAGE_SIZE)
 		return NULL;
 	if (native_bo_prepare_cpu(storage, index * SIM_PAGE_SIZE, SIM_PAGE_SIZE) < 0)
@@ -419,6 +418,20 @@ void *sim_bo_page(struct sim_bo *bo, u64 index, bool create)
 	return map ? map + index * SIM_PAGE_SIZE : NULL;
 }
 
+static void exchange(void *at, u32 bytes, u64 *expected, u64 desired)
+{
+	u32 low = (u32)*expected;
+
+	if (bytes == 8) {
+		(void)__atomic_compare_exchange_n((u64 *)at, expected, desired, false,
+						  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+		return;
+	}
+	(void)__atomic_compare_exchange_n((u32 *)at, &low, (u32)desired, false, __ATOMIC_ACQ_REL,
+					  __ATOMIC_ACQUIRE);
+	*expected = low;
+}
+
 int sim_bo_exchange(struct sim_bo *bo, u64 offset, u32 bytes, u64 *expected, u64 desired)
 {
 	int ret = check(bo, offset, bytes, true);
@@ -427,7 +440,7 @@ int sim_bo_exchange(struct sim_bo *bo, u64 offset, u32 bytes, u64 *expected, u64
 	if (ret < 0)
 		return ret;
 	if (bo->kind == SIM_BO_MEMORY) {
-		at = sim_bo_page(bo, offset / SIM_PAGE_SIZE, true);
+		at = sim_bo_page(bo, offset / SIM_PAGE_SIZE);
 		if (!at)
 			return -ENOMEM;
 		at += offset % SIM_PAGE_SIZE;
@@ -436,6 +449,6 @@ int sim_bo_exchange(struct sim_bo *bo, u64 offset, u32 bytes, u64 *expected, u64
 		if (!is_mapped(at, bytes))
 			return -EFAULT;
 	}
-	sim_exchange(at, bytes, expected, desired);
+	exchange(at, bytes, expected, desired);
 	return 0;
 }

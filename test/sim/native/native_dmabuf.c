@@ -55,7 +55,8 @@ static int export(struct sim_bo *sim_bo, bool writable, struct sim_dmabuf **ret_
 		ret = sim_fault(&native->sim.faults, "drm", "PRIME_EXPORT");
 		if (ret < 0)
 			return ret;
-		if (sim_bo->kind != SIM_BO_MEMORY || sim_bo->flags & DRM_BO_VM_ALWAYS_VALID)
+		if (sim_bo->kind != SIM_BO_MEMORY ||
+		    sim_bo->flags & AMDGPU_GEM_CREATE_VM_ALWAYS_VALID)
 			return -EPERM;
 		(void)pthread_mutex_lock(&native->lock);
 		bo->exported = true;

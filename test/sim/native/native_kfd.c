@@ -17,7 +17,7 @@ static void run_engine(void *arg)
 	struct sim *sim = arg;
 
 	for (;;) {
-		(void)sim_os_wait(&sim->engine_wait, sim_engine_has_work, sim, SIM_FOREVER, false);
+		(void)sim_os_wait(&sim->engine_wait, sim_engine_has_work, sim, SIM_FOREVER);
 		if (sim_engine_pass(sim)) {
 			idle_us = IDLE_MIN_US;
 			continue;
@@ -185,7 +185,7 @@ static bool none_resumes(void *arg)
 
 void native_process_settle(struct native *native)
 {
-	(void)sim_os_wait(&native->resumed, none_resumes, native, SIM_FOREVER, false);
+	(void)sim_os_wait(&native->resumed, none_resumes, native, SIM_FOREVER);
 }
 
 static void process_exit(struct native *native, u32 task)
@@ -239,26 +239,12 @@ u32 sim_os_process_pid(struct sim_process *process)
 
 	if (task)
 		return (u32)native->others[task - 1].own_pid;
-	return (u32)(native->own_pid ? native->own_pid : native->mm.pid);
+	return (u32)(native->own_pid ? native->own_pid : native->pid);
 }
 
-struct sim_mm *sim_os_process_mm(struct sim_process *process)
+bool sim_os_is_owner(void)
 {
-	(void)process;
-	return &native_get()->mm;
-}
-
-bool sim_os_is_owner(struct sim_process *process)
-{
-	(void)process;
-	return native_get()->mm.pid == native_real_pid();
-}
-
-/* A tracer would be another process, with a machine of its own. */
-bool sim_os_is_tracer(struct sim_process *process)
-{
-	(void)process;
-	return false;
+	return native_get()->pid == native_real_pid();
 }
 
 static void resume(void *arg)
@@ -354,7 +340,7 @@ void *native_kfd_mmap(struct native_file *file, void *addr, size_t size, int pro
 	struct sim_kfd_map map;
 	void *mapping;
 
-	*ret_error = sim_os_is_owner(&file->process->process) ? 0 : -EBADF;
+	*ret_error = sim_os_is_owner() ? 0 : -EBADF;
 	if (*ret_error == 0)
 		*ret_error = sim_kfd_mmap(&file->process->process, offset, size, &map);
 	if (*ret_error < 0)

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "native.h"
-#include "topology.h"
 
 static struct native *machine;
 static bool failed;
@@ -98,7 +97,7 @@ static struct native *machine_new(void)
 
 	if (!native)
 		return NULL;
-	native->mm.pid = native_real_pid();
+	native->pid = native_real_pid();
 	(void)pthread_mutex_init(&native->lock, NULL);
 	sim_wait_init(&native->resumed);
 	init_rings(native);
@@ -148,7 +147,7 @@ void native_check_clone(void)
 {
 	struct native *parents = native_peek();
 
-	if (!parents || parents->mm.pid == native_real_pid())
+	if (!parents || parents->pid == native_real_pid())
 		return;
 	(void)pthread_mutex_init(&machine_lock, NULL);
 	__atomic_store_n(&machine, NULL, __ATOMIC_RELEASE);

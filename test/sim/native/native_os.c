@@ -27,16 +27,6 @@ static struct {
 	u8 used[PAGES];
 } pages = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
-void *sim_os_alloc(u64 size_bytes)
-{
-	return calloc(1, size_bytes);
-}
-
-void sim_os_free(void *memory)
-{
-	free(memory);
-}
-
 static int pages_init(void)
 {
 	void *memory;
@@ -136,13 +126,11 @@ static bool sleep_for_wake(struct sim_wait *wait, u64 seen, u64 deadline_ns)
 
 /* Signals do not end the wait: their handlers run, and the call continues as if the kernel had
  * restarted it. */
-int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 deadline_ns,
-		bool interruptible)
+int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 deadline_ns)
 {
 	bool in_time = true;
 	u64 seen;
 
-	(void)interruptible;
 	for (;;) {
 		(void)pthread_mutex_lock(&wait->mutex);
 		seen = wait->wakes;
@@ -181,27 +169,11 @@ int sim_os_copy_to_user(u64 dst, const void *src, u64 size_bytes)
 	return 0;
 }
 
-struct sim_mm *sim_os_mm_get(void)
-{
-	return &native_get()->mm;
-}
-
-void sim_os_mm_put(struct sim_mm *mm)
-{
-	(void)mm;
-}
-
-bool sim_os_mm_is_current(const struct sim_mm *mm)
-{
-	return mm->pid == native_real_pid();
-}
-
 /* Checks that the whole range is mapped. Write access shows only when the engine writes: reading
  * /proc/self/maps for each command buffer would take longer than the copy. */
-int sim_os_mm_check(struct sim_mm *mm, u64 addr, u64 size_bytes, bool write)
+int sim_os_mm_check(u64 addr, u64 size_bytes)
 {
-	(void)write;
-	if (!sim_os_mm_is_current(mm))
+	if (!sim_os_is_owner())
 		return -ESRCH;
 	if (addr + size_bytes < addr)
 		return -EFAULT;
@@ -213,14 +185,14 @@ int sim_os_bo_pin_user(struct sim_bo *bo)
 	return native_cuda_register(native_bo_of(bo));
 }
 
-bool sim_os_mm_has_file(struct sim_mm *mm, u64 addr)
+bool sim_os_mm_has_file(u64 addr)
 {
 	unsigned long long start, end, inode = 0;
 	bool found = false;
 	char line[512];
 	FILE *file;
 
-	if (!sim_os_mm_is_current(mm))
+	if (!sim_os_is_owner())
 		return false;
 	file = NATIVE_REAL(fopen)("/proc/self/maps", "re");
 	while (file && !found && fgets(line, sizeof(line), file))
@@ -291,7 +263,7 @@ static void run_ring(void *arg)
 		while (!ring->first)
 			(void)pthread_cond_wait(&ring->cond, &ring->lock);
 		job = ring->first;
-		ring->first = job->front[0];
+		ring->first = job->next_on_ring;
 		(void)pthread_mutex_unlock(&ring->lock);
 		sim_job_run(job);
 	}
@@ -302,10 +274,10 @@ void sim_os_job_start(struct sim_job *job)
 	struct native *native = native_get();
 	struct native_ring *ring = &native->rings[job->render->gpu->index][job->ring];
 
-	job->front[0] = NULL;
+	job->next_on_ring = NULL;
 	(void)pthread_mutex_lock(&ring->lock);
 	if (ring->first)
-		ring->last->front[0] = job;
+		ring->last->next_on_ring = job;
 	else
 		ring->first = job;
 	ring->last = job;
@@ -314,21 +286,4 @@ void sim_os_job_start(struct sim_job *job)
 	ring->started = true;
 	(void)pthread_cond_signal(&ring->cond);
 	(void)pthread_mutex_unlock(&ring->lock);
-}
-
-/* CRIU and the kernel check capabilities. The process may always act on itself, so each check
- * succeeds. */
-bool sim_os_capable(void)
-{
-	return true;
-}
-
-bool sim_os_gpu_visible(const struct sim_gpu *gpu)
-{
-	return !gpu->hidden;
-}
-
-void sim_os_log(const char *message)
-{
-	(void)fprintf(stderr, "amdgpu_sim: %s\n", message);
 }

@@ -155,9 +155,8 @@ static const char *about_us(struct native *native, const char *path)
 		return NULL;
 	if (strncmp(path, "/proc/self/", 11) == 0)
 		return path + 11;
-	return sscanf(path, "/proc/%d/%n", &pid, &length) == 1 && pid == native->mm.pid
-		       ? path + length
-		       : NULL;
+	return sscanf(path, "/proc/%d/%n", &pid, &length) == 1 && pid == native->pid ? path + length
+										     : NULL;
 }
 
 /* The same for another process, whose mappings are those of this process. */

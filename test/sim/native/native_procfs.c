@@ -133,17 +133,6 @@ static void write_file(const char *path, const char *name, const char *end, u64 
 		(void)fclose(stream);
 }
 
-/* A look-up finds out. */
-void sim_os_queue_entered(struct sim_queue *queue)
-{
-	(void)queue;
-}
-
-void sim_os_queue_leaves(struct sim_queue *queue)
-{
-	(void)queue;
-}
-
 static void write_queues(char *path, struct sim_process *process)
 {
 	const size_t length = strlen(path);
@@ -186,7 +175,7 @@ static pid_t initial_pid(const struct native *native, pid_t pid)
 /* In the initial pid namespace. */
 static pid_t pid_of_task(const struct native *native, u32 task)
 {
-	return initial_pid(native, task ? native->others[task - 1].pid : native->mm.pid);
+	return initial_pid(native, task ? native->others[task - 1].pid : native->pid);
 }
 
 /* The process of @task with its contexts. */
@@ -228,7 +217,7 @@ static pid_t child_of_line(const struct native *native, const char *line)
 		(void)sscanf(strrchr(stat, ')'), ") %*c %d", &parent);
 	if (file)
 		(void)fclose(file);
-	return parent == native->mm.pid ? pid : NO_PROCESS;
+	return parent == native->pid ? pid : NO_PROCESS;
 }
 
 /* Only that there is such a process: what it has is in its own machine. */

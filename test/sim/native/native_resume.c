@@ -22,7 +22,7 @@ static socklen_t name_of(pid_t pid, struct sockaddr_un *ret_name)
 
 static s32 resume_here(struct native *native)
 {
-	struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_RESUME, .pid = (u32)native->mm.pid };
+	struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_RESUME, .pid = (u32)native->pid };
 	struct sim_process *process = sim_os_process_find(args.pid);
 	s32 ret;
 
@@ -74,7 +74,7 @@ void native_resume_init(struct native *native)
 void native_resume_serve(struct native *native)
 {
 	struct sockaddr_un name;
-	socklen_t length = name_of(native->mm.pid, &name);
+	socklen_t length = name_of(native->pid, &name);
 
 	if (native->resume_socket >= 0 &&
 	    bind(native->resume_socket, (struct sockaddr *)&name, length) == 0)

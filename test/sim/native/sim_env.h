@@ -25,8 +25,6 @@ typedef unsigned long long u64;
 typedef long long s64;
 
 #define SIM_ENOTSUPP      524
-#define SIM_ERESTARTSYS   EINTR
-#define SIM_PRIu64        "llu"
 #define SIM_PRIx64        "llx"
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -42,7 +40,6 @@ typedef long long s64;
 		__typeof__(b) max_b = (b);     \
 		max_a > max_b ? max_a : max_b; \
 	})
-#define min_t(type, a, b) min((type)(a), (type)(b))
 
 struct sim_lock {
 	pthread_mutex_t mutex;
