@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sets up the machine, counts its objects and accounts for its memory. topology.c describes the
- * GPUs. */
-#include "sim.h"
+/* Sets up the machine, counts its objects and accounts for its memory. */
+#include "process.h"
 
 #define POISON_BYTE         0xd6
 #define PASID_FIRST         0x8001u
@@ -56,6 +55,12 @@ int sim_init(struct sim *sim)
 	memset(sim->mmio_page, 0, SIM_PAGE_SIZE);
 	memset(sim->poison_page, POISON_BYTE, SIM_PAGE_SIZE);
 	return sim_kernel_set(sim, "default");
+}
+
+/* Only MI300 and newer GPUs of gfx9: gmc_v9_0_init_mem_ranges() (6.12). */
+bool sim_gpu_has_partitions(const struct sim_gpu *gpu)
+{
+	return gpu->gfx_target_version >= SIM_GFX940 && gpu->gfx_target_version < SIM_GFX10;
 }
 
 bool sim_gpu_same_device(const struct sim_gpu *a, const struct sim_gpu *b)

@@ -126,7 +126,6 @@ struct sim_gpu {
 struct sim {
 	struct sim_gpu gpus[SIM_MAX_GPUS];
 	u32 num_gpus;
-	u32 num_nodes;
 	struct sim_knobs knobs;
 	u32 pasids;    /* given out so far; atomic */
 	u32 processes; /* made so far; atomic */
@@ -166,9 +165,6 @@ struct sim_gpu *sim_gpu_device(struct sim_gpu *gpu);
 u32 sim_pasid_new(struct sim *sim);
 
 int sim_init(struct sim *sim);
-/* Reads the GPUs and their properties from a bundle of the files that sysfs has below topology/,
- * and fills sim->gpus. -EINVAL: the bundle is damaged; -ENOMEM. */
-int sim_topology_read(struct sim *sim, const char *bundle, u64 size);
 
 void sim_count(struct sim *sim, enum sim_count what, s64 change);
 /* The uncorrectable memory errors that sysfs shows of the GPU, since its driver was loaded; -1: the

@@ -3,7 +3,6 @@
 # Makes a tree of what a program sees of a machine's GPUs: mkroot.sh TOPOLOGY ROOT. TOPOLOGY is a directory as
 # /sys/class/kfd/kfd/topology is one.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
 topology=$1
 root=$2
 kfd_major=510
@@ -15,7 +14,6 @@ ln -s ../../../class/kfd/kfd "$root/sys/devices/virtual/kfd/kfd"
 echo "$kfd_major:0" > "$root/sys/class/kfd/kfd/dev"
 cp -R "$topology" "$root/sys/class/kfd/kfd/topology"
 chmod -R u+w "$root/sys/class/kfd/kfd/topology"
-sh "$here/../mkbundle.sh" "$topology" > "$root/bundle"
 
 property() { # NODE NAME: 0 if older kernels do not have it
 	sed -n "s/^$2 //p" "$1/properties" | grep . || echo 0

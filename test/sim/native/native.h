@@ -196,6 +196,10 @@ static inline bool native_id_equal(const struct native_id *a, const struct nativ
 	return a->inode == b->inode && a->device == b->device;
 }
 
+/* native_topology.c: fills in the GPUs of native->sim. -ENOENT: there is no tree; -EINVAL: it is
+ * damaged. */
+int native_topology_read(struct native *native);
+
 /* native_os.c */
 void native_threads_start(void (*function)(void *arg), void *arg, const char *name);
 /* Finds a single page of the model as a file, so that it can be mapped elsewhere. Returns its

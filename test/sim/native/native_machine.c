@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The machine that this process sees. This file finds it by name, reads the tree that mkroot.sh
  * made of it, and sets it up on first use. A forked child gets its own machine. */
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "native.h"
@@ -34,48 +33,19 @@ static void find_root(struct native *native)
 			       variable("AMDGPU_SIM_MACHINES", SIM_MACHINES), name);
 }
 
-/* Reads the whole file. The text stays allocated. */
-static int read_file(const char *path, char **ret_text, u64 *ret_size)
-{
-	int fd = NATIVE_REAL(open)(path, O_RDONLY | O_CLOEXEC);
-	struct stat stat;
-	ssize_t got = -1;
-	char *text;
-
-	if (fd < 0)
-		return -errno;
-	text = NATIVE_REAL(fstat)(fd, &stat) < 0 ? NULL : calloc(1, (size_t)stat.st_size + 1);
-	if (text)
-		got = read(fd, text, (size_t)stat.st_size);
-	(void)NATIVE_REAL(close)(fd);
-	if (got < 0) {
-		free(text);
-		return -EIO;
-	}
-	*ret_text = text;
-	*ret_size = (u64)got;
-	return 0;
-}
-
 static int read_machine(struct native *native)
 {
-	char path[PATH_MAX + 64], *text;
-	u64 size;
-	int ret;
+	char path[PATH_MAX + 64];
+	FILE *file;
 
 	(void)snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/dev", native->root);
-	ret = read_file(path, &text, &size);
-	if (ret < 0)
-		return ret;
-	native->kfd_major = (u32)strtoul(text, NULL, 10);
-	free(text);
-	(void)snprintf(path, sizeof(path), "%s/bundle", native->root);
-	ret = read_file(path, &text, &size);
-	if (ret < 0)
-		return ret;
-	ret = sim_topology_read(&native->sim, text, size);
-	free(text);
-	return ret;
+	file = NATIVE_REAL(fopen)(path, "re");
+	if (!file)
+		return -errno;
+	if (fscanf(file, "%u", &native->kfd_major) != 1)
+		native->kfd_major = 0;
+	(void)fclose(file);
+	return native_topology_read(native);
 }
 
 static void init_rings(struct native *native)
