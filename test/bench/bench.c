@@ -17,6 +17,7 @@
 #include "criu_stub.h"
 #include "methods.h"
 #include "proof.h"
+#include "simulator.h"
 #include "smoke.h"
 #include "staging.h"
 #include "usage.h"

@@ -16,6 +16,7 @@
 #include "client.h"
 #include "image/image.h"
 #include "methods.h"
+#include "simulator.h"
 
 #define BLOCK   (1u << 20)
 #define THREADS 8

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Measures on the simulator how near the plugin comes to the slower of copy engine and storage (test/bench).
 BENCH_BIN   := $(BUILD)/bench/bench
-BENCH_PARTS := $(filter-out %/stub_cuda.c %/below.c,$(wildcard test/bench/*.c)) $(addprefix test/native/,client.c client_vmem.c task.c workload.c) $(addprefix test/lib/,criu_stub.c raw_gem.c) selftest/raw_kfd.c selftest/raw_aql.c
+BENCH_PARTS := $(filter-out %/stub_cuda.c %/below.c,$(wildcard test/bench/*.c)) $(addprefix test/native/,client.c client_vmem.c simulator.c task.c workload.c) $(addprefix test/lib/,criu_stub.c raw_gem.c) selftest/raw_kfd.c selftest/raw_aql.c
 BENCH_WRAPS := -Wl,--wrap=amdgpu_create_bo_from_user_mem,--wrap=sdma_open
 
 $(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/lib/*.h test/bench/*.h test/native/*.h selftest/raw_*.h) $(BUILD)/objects.a

@@ -17,6 +17,7 @@
 #include "client.h"
 #include "criu.h"
 #include "criu_stub.h"
+#include "simulator.h"
 
 /* CRIU's table of messages, with some more pointers. All versions of CRIU export it. */
 typedef size_t packed_size(const void *message);

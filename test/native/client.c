@@ -2,7 +2,6 @@
 /* The GPU side of a process: raw KFD ioctls, buffers at the same addresses in every run. */
 #include "client.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,6 +16,7 @@
 #include "client_vmem.h"
 #include "raw_aql.h"
 #include "raw_gem.h"
+#include "simulator.h"
 
 #define KFDS_MAX 4
 
@@ -40,7 +40,7 @@ struct client {
 	struct raw_bo shared[SHARED_MAX];
 };
 
-static int complain(int ret, const char *what)
+int client_complain(int ret, const char *what)
 {
 	(void)fprintf(stderr, "client: %s: %s\n", what, strerror(-ret));
 	return ret;
@@ -48,38 +48,7 @@ static int complain(int ret, const char *what)
 
 static int call(int fd, unsigned long request, void *argument, const char *name)
 {
-	return ioctl(fd, request, argument) < 0 ? complain(-errno, name) : 0;
-}
-
-void *simulator_find(const char *name)
-{
-	void *function = dlsym(RTLD_DEFAULT, name);
-
-	if (!function) {
-		(void)fprintf(stderr, "client: there is no simulator; preload libamdgpu_sim.so\n");
-		exit(2);
-	}
-	return function;
-}
-
-int simulator_write(const char *file, const char *text)
-{
-	int (*function)(const char *file, const char *text) = simulator_find("amdgpu_sim_write");
-	int ret = function(file, text);
-
-	if (ret < 0)
-		(void)fprintf(stderr, "client: the simulator refuses %s=%s: %s\n", file, text,
-			      strerror(-ret));
-	return ret;
-}
-
-int simulator_read(const char *file, char *text, size_t size)
-{
-	int (*function)(const char *file, char *text, size_t size) =
-		simulator_find("amdgpu_sim_read");
-	int ret = function(file, text, size);
-
-	return ret < 0 ? complain(ret, file) : ret;
+	return ioctl(fd, request, argument) < 0 ? client_complain(-errno, name) : 0;
 }
 
 /* Lists the GPU with index @first first. */
@@ -107,7 +76,7 @@ int client_open(const struct workload *workload, struct client **ret_client)
 		ret = raw_acquire_all(&client->process);
 	if (ret < 0) {
 		client_close(client);
-		return complain(ret, "cannot open the GPUs");
+		return client_complain(ret, "cannot open the GPUs");
 	}
 	*ret_client = client;
 	return 0;
@@ -168,9 +137,9 @@ static int allocate(struct client *client, const struct workload_bo *bo, uint64_
 	*ret_raw = (struct raw_bo){ .address = (char *)(uintptr_t)address, .size = bo->size };
 	ret = raw_alloc_at(&client->process, gpu_id, flags_of(bo->kind), ret_raw);
 	if (ret < 0)
-		return complain(ret, "ALLOC_MEMORY_OF_GPU");
+		return client_complain(ret, "ALLOC_MEMORY_OF_GPU");
 	ret = raw_map(&client->process, ret_raw, gpu_id);
-	return ret < 0 ? complain(ret, "MAP_MEMORY") : 0;
+	return ret < 0 ? client_complain(ret, "MAP_MEMORY") : 0;
 }
 
 /* Maps a buffer for the CPU as a runtime does, at the buffer's GPU address. */
@@ -190,7 +159,7 @@ static int map_bo(struct client *client, const struct workload_bo *bo, const str
 	if (mmap(raw->address, vma.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
 		 content ? client->process.render[bo->gpu] : client->process.kfd,
 		 (off_t)vma.offset) == MAP_FAILED)
-		return complain(-errno, "mmap of a buffer");
+		return client_complain(-errno, "mmap of a buffer");
 	return task_add_vma(task, &vma);
 }
 
@@ -211,7 +180,7 @@ static int fill(const struct workload *workload, size_t index, uint64_t handle)
 		ret = poke(handle, at, memory, size);
 	}
 	free(memory);
-	return ret < 0 ? complain(ret, "cannot fill a buffer") : 0;
+	return ret < 0 ? client_complain(ret, "cannot fill a buffer") : 0;
 }
 
 static int map_user_memory(const struct workload *workload, const struct workload_bo *bo,
@@ -226,7 +195,7 @@ static int map_user_memory(const struct workload *workload, const struct workloa
 			      flags | MAP_FIXED_NOREPLACE, fd, 0);
 	if (fd >= 0)
 		(void)close(fd);
-	return memory == MAP_FAILED ? complain(-errno, "mmap of user memory") : 0;
+	return memory == MAP_FAILED ? client_complain(-errno, "mmap of user memory") : 0;
 }
 
 /* Registers the save area of waves as libhsakmt does (queues.c there). */
@@ -264,7 +233,7 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 	int ret = 0;
 
 	if ((int)bo->gpu >= client->process.gpus)
-		return complain(-ENODEV, "the machine has fewer GPUs than the workload");
+		return client_complain(-ENODEV, "the machine has fewer GPUs than the workload");
 	if (!workload_is_buffer(bo))
 		return make_svm_range(client, workload, bo, address);
 	if (bo->kind == 'U')
@@ -320,7 +289,7 @@ static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t
 	};
 	int ret = raw_aql_create_on(&client->process, gpu, &args);
 
-	return ret < 0 ? complain(ret, "CREATE_QUEUE") : 0;
+	return ret < 0 ? client_complain(ret, "CREATE_QUEUE") : 0;
 }
 
 /* The same with a queue of a copy engine. */
@@ -388,7 +357,7 @@ static int open_more_kfds(struct client *client, uint32_t kfds, struct task *tas
 		int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 
 		if (fd < 0)
-			return complain(-errno, "/dev/kfd");
+			return client_complain(-errno, "/dev/kfd");
 		client->more_kfds[client->num_more_kfds++] = fd;
 		ret = task_add_file(task, fd, "/dev/kfd");
 	}
@@ -420,7 +389,7 @@ int client_export(struct client *client, size_t index, int *ret_fd)
 	int ret = index < SHARED_MAX ? raw_export(&client->process, &client->shared[index], ret_fd)
 				     : -EINVAL;
 
-	return ret < 0 ? complain(ret, "EXPORT_DMABUF") : 0;
+	return ret < 0 ? client_complain(ret, "EXPORT_DMABUF") : 0;
 }
 
 static int add_dmabuf(const struct workload *workload, size_t index, int fd, struct task *task)
@@ -496,7 +465,7 @@ int client_export_handle(struct client *client, size_t index, uint32_t *ret_hand
 	int ret = raw_ipc_export(&client->process, &client->shared[index], ret_handle);
 
 	if (ret < 0)
-		return complain(ret, "IPC_EXPORT_HANDLE");
+		return client_complain(ret, "IPC_EXPORT_HANDLE");
 	printf("share_handle %08x%08x%08x%08x\n", ret_handle[0], ret_handle[1], ret_handle[2],
 	       ret_handle[3]);
 	return 0;
@@ -531,7 +500,7 @@ static int map_import(const struct client *client, uint32_t gpu, int fd, const s
 	if (!ret && mmap(bo->address, bo->size, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_FIXED_NOREPLACE, render, (off_t)vma.offset) == MAP_FAILED)
 		ret = -errno;
-	return ret < 0 ? complain(ret, "mmap of an import") : task_add_vma(task, &vma);
+	return ret < 0 ? client_complain(ret, "mmap of an import") : task_add_vma(task, &vma);
 }
 
 /* The CPU maps it at the same address. */
@@ -569,7 +538,7 @@ int client_import(struct client *client, const struct workload *owner, size_t in
 	if (!ret)
 		ret = raw_free(&client->process, &filler);
 	if (ret < 0)
-		return complain(ret, handle ? "IPC_IMPORT_HANDLE" : "IMPORT_DMABUF");
+		return client_complain(ret, handle ? "IPC_IMPORT_HANDLE" : "IMPORT_DMABUF");
 	if (owner->bos[index].kind == 'I')
 		ret = client_vmem_mark(client->process.render[peer], owner, index, fd);
 	return ret < 0 || !owner->cpu ? ret : map_import(client, peer, fd, &bo, task);
@@ -582,7 +551,7 @@ int client_release(struct client *client, const struct workload *workload, size_
 
 	if (!ret)
 		ret = raw_free(&client->process, &client->shared[index]);
-	return ret < 0 ? complain(ret, "FREE_MEMORY_OF_GPU") : 0;
+	return ret < 0 ? client_complain(ret, "FREE_MEMORY_OF_GPU") : 0;
 }
 
 int client_map_user_memory(const struct workload *workload)

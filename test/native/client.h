@@ -38,8 +38,8 @@ int client_verify_dmabufs(const struct workload *workload, const struct task *ta
 /* Writes to each shared buffer, then waits until the writes of all other tasks are visible: -ETIME
  * after a line. */
 int client_meet(const struct workload *workload);
-/* Writes the simulator's list of buffers, with addresses and handles, into @directory, or compares
- * the list with that file: -EIO after a line. */
+/* Writes the simulator's lists of buffers, GEM handles and mappings into @directory, or compares
+ * them with these files: -EIO after a line. */
 int client_save_list(const struct workload *workload, const char *directory);
 int client_compare_list(const struct workload *workload, const char *directory);
 /* Checks every byte of imported buffers: -EIO after a line. */
@@ -51,11 +51,7 @@ int client_map_user_memory(const struct workload *workload);
 /* Closes the files; buffers stay until the process ends. */
 void client_close(struct client *client);
 
-/* The simulator's files, see test/sim/README.md: 0 or the length, or -errno. Without a simulator,
- * the process prints a line and exits. */
-int simulator_write(const char *file, const char *text);
-int simulator_read(const char *file, char *text, size_t size);
-/* Looks up a function of the simulator. */
-void *simulator_find(const char *name);
+/* Prints what has failed, with the cause @ret, and returns @ret. */
+int client_complain(int ret, const char *what);
 
 #endif

@@ -13,12 +13,6 @@
 /* Time limit for all tasks to arrive, long enough for a busy machine. */
 #define MEETING_MS 30000
 
-static int complain(int ret, const char *what)
-{
-	(void)fprintf(stderr, "client: dma-buf: %s: %s\n", what, strerror(-ret));
-	return ret;
-}
-
 /* A dma-buf of buffer @index of @owner. */
 struct dmabuf {
 	struct workload owner;
@@ -43,7 +37,7 @@ static int check_contents(const struct dmabuf *dmabuf)
 
 	return workload_check(&dmabuf->owner, dmabuf->index, 0, dmabuf->memory, size) == size
 		       ? 0
-		       : complain(-EIO, "the contents are wrong");
+		       : client_complain(-EIO, "dma-buf: the contents are wrong");
 }
 
 /* The other tasks do the same through their own handles. */
@@ -57,7 +51,9 @@ static int meet(const struct workload *workload, const struct dmabuf *dmabuf)
 
 		for (int i = 0; *slot_of(dmabuf, slot) != word; i++) {
 			if (i == MEETING_MS)
-				return complain(-ETIME, "what another process writes is not there");
+				return client_complain(
+					-ETIME,
+					"dma-buf: what another process writes is not there");
 			(void)usleep(1000);
 		}
 	}
@@ -76,7 +72,7 @@ static int compare_memory(const struct dmabuf *dmabuf)
 	*word = ~before;
 	equal = *own == ~before;
 	*word = before;
-	return equal ? 0 : complain(-EIO, "it is not the memory of the buffer");
+	return equal ? 0 : client_complain(-EIO, "dma-buf: it is not the memory of the buffer");
 }
 
 static int verify(const struct workload *workload, const struct dmabuf *dmabuf)
@@ -97,10 +93,10 @@ static int verify_file(const struct workload *workload, int fd, uint32_t owner, 
 	first.seed -= first.task;
 	dmabuf.owner = workload_of_task(&first, owner);
 	if (lseek(fd, 0, SEEK_END) != (off_t)dmabuf.size)
-		return complain(-EIO, "another size");
+		return client_complain(-EIO, "dma-buf: another size");
 	dmabuf.memory = mmap(NULL, dmabuf.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (dmabuf.memory == MAP_FAILED)
-		return complain(-errno, "mmap");
+		return client_complain(-errno, "dma-buf: mmap");
 	ret = verify(workload, &dmabuf);
 	(void)munmap(dmabuf.memory, dmabuf.size);
 	return ret;

@@ -2,6 +2,7 @@
 /* Verifies every byte of the buffers that this process has in the simulator. */
 #include "client.h"
 #include "client_vmem.h"
+#include "simulator.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,16 +14,9 @@
 /* Time limit for all tasks to arrive, long enough for a busy machine. */
 #define MEETING_MS 30000
 
-static int complain(int ret, const char *what)
-{
-	(void)fprintf(stderr, "client: %s: %s\n", what, strerror(-ret));
-	return ret;
-}
-
 /* The current places of buffers, from the simulator's list, sorted by address. */
 struct place {
 	uint64_t address, size, handle;
-	uint64_t mapped; /* the sum of the ids of the GPUs that map it */
 };
 
 static int compare_places(const void *a, const void *b)
@@ -46,11 +40,9 @@ static int parse_places(char *text, struct place **ret_places, size_t *ret_count
 
 		if (!(count & (count + 1)))
 			places = realloc(places, (count + 1) * 2 * sizeof(*places));
-		if (!places ||
-		    sscanf(line,
-			   "va=%" SCNx64 " size=%" SCNu64 " handle=%" SCNx64 " mapped=%" SCNx64,
-			   &place.address, &place.size, &place.handle, &place.mapped) != 4)
-			return complain(-EINVAL, "kfd_bos");
+		if (!places || sscanf(line, "va=%" SCNx64 " size=%" SCNu64 " handle=%" SCNx64,
+				      &place.address, &place.size, &place.handle) != 3)
+			return client_complain(-EINVAL, "kfd_bos");
 		places[count++] = place;
 	}
 	if (count)
@@ -62,15 +54,9 @@ static int parse_places(char *text, struct place **ret_places, size_t *ret_count
 
 static int find_places(struct place **ret_places, size_t *ret_count)
 {
-	char *text;
-	int ret = simulator_read("kfd_bos", (char[]){ 0 }, 1);
+	char *text = NULL;
+	int ret = simulator_read_all("kfd_bos", &text);
 
-	if (ret < 0)
-		return ret;
-	text = malloc((size_t)ret + 1);
-	if (!text)
-		return -ENOMEM;
-	ret = simulator_read("kfd_bos", text, (size_t)ret + 1);
 	if (ret >= 0)
 		ret = parse_places(text, ret_places, ret_count);
 	free(text);
@@ -131,7 +117,7 @@ static int verify_memory(const struct workload *workload, size_t index, const st
 
 		ret = peek(place->handle, place->address, at, memory, size);
 		if (ret < 0)
-			return complain(ret, "cannot read a buffer");
+			return client_complain(ret, "cannot read a buffer");
 		good = workload_check(workload, index, at, memory, size);
 		if (good != size)
 			ret = report_wrong(workload, index, at + good, "as the GPU sees it");
@@ -157,7 +143,7 @@ static int verify_bo(const struct workload *workload, size_t index, const struct
 	int ret;
 
 	if (place->size != bo->size)
-		return complain(-EIO, "a buffer has another size");
+		return client_complain(-EIO, "a buffer has another size");
 	memory = malloc(CLIENT_PART);
 	ret = memory ? verify_memory(workload, index, place, memory) : -ENOMEM;
 	free(memory);
@@ -185,7 +171,7 @@ static int verify_all(const struct workload *workload, const struct place *place
 		while (at < num_places && places[at].address < address)
 			at++;
 		if (at == num_places || places[at].address != address)
-			return complain(-EIO, "a buffer is missing");
+			return client_complain(-EIO, "a buffer is missing");
 		if (workload_has_pattern(workload, i))
 			ret = verify_bo(workload, i, &places[at]);
 		if (!ret && workload->bos[i].kind == 'B')
@@ -235,7 +221,8 @@ static int find_share(const struct workload *workload, const struct place *place
 		share->place = (struct place){ .address = address,
 					       .size = share->owner.bos[share->index].size };
 	else
-		return complain(-EIO, "a shared buffer is missing, or there is one too many");
+		return client_complain(-EIO,
+				       "a shared buffer is missing, or there is one too many");
 	return 0;
 }
 
@@ -331,13 +318,14 @@ static int await_slots(const struct workload *workload, const struct share *shar
 				       slot_offset(share, slot), &word, sizeof(word));
 
 			if (ret < 0)
-				return complain(ret, "cannot read a shared buffer");
+				return client_complain(ret, "cannot read a shared buffer");
 			if (mapped_slot(workload, share, slot) &&
 			    *mapped_slot(workload, share, slot) != word)
 				word = 0;
 			if (i == MEETING_MS)
-				return complain(-ETIME, "what another process has written to a "
-							"shared buffer is not there");
+				return client_complain(-ETIME,
+						       "what another process has written to a "
+						       "shared buffer is not there");
 			if (word != word_of(share, slot))
 				(void)usleep(1000);
 		}
@@ -389,7 +377,7 @@ int client_verify(const struct workload *workload)
 	for (size_t i = 0; i < workload->num_bos; i++)
 		expected += workload_is_buffer(&workload->bos[i]) && workload_keeps(workload, i);
 	if (!ret && count != expected)
-		ret = complain(-EIO, "there are more buffers, or fewer, than there were");
+		ret = client_complain(-EIO, "there are more buffers, or fewer, than there were");
 	if (!ret)
 		ret = verify_all(workload, places, count);
 	if (!ret)
@@ -398,47 +386,62 @@ int client_verify(const struct workload *workload)
 	return ret;
 }
 
-static FILE *open_list(const struct workload *workload, const char *directory, const char *mode)
+/* The simulator's lists of buffers, and of GEM handles and their mappings. */
+static const char *const lists[] = { "kfd_bos", "gem_handles" };
+
+static FILE *open_list(const struct workload *workload, const char *directory, const char *list,
+		       const char *mode)
 {
 	char path[4096];
 
-	(void)snprintf(path, sizeof(path), "%s/buffers-%u.txt", directory, workload->task);
+	(void)snprintf(path, sizeof(path), "%s/%s-%u.txt", directory, list, workload->task);
 	return fopen(path, mode);
+}
+
+static int save_list(const struct workload *workload, const char *directory, const char *list)
+{
+	FILE *file = open_list(workload, directory, list, "we");
+	char *text = NULL;
+	int ret = file ? simulator_read_all(list, &text) : -errno;
+
+	if (ret > 0 && fwrite(text, (size_t)ret, 1, file) != 1)
+		ret = -EIO;
+	free(text);
+	if (file && fclose(file))
+		ret = -EIO;
+	return ret < 0 ? client_complain(ret, "cannot save a list of the simulator") : 0;
+}
+
+static int compare_list(const struct workload *workload, const char *directory, const char *list)
+{
+	FILE *file = open_list(workload, directory, list, "re");
+	char *text = NULL, *was = NULL;
+	int ret = file ? simulator_read_all(list, &text) : -errno;
+
+	if (ret >= 0)
+		was = calloc((size_t)ret + 2, 1);
+	if (ret >= 0 && (!was || fread(was, 1, (size_t)ret + 1, file) != (size_t)ret ||
+			 strcmp(was, text) != 0)) {
+		(void)fprintf(stderr, "client: now:\n%sbefore:\n%s\n", text, was ? was : "");
+		ret = client_complain(-EIO, "a buffer, a GEM handle or a mapping is another one");
+	}
+	free(text);
+	free(was);
+	if (file)
+		(void)fclose(file);
+	return ret < 0 ? ret : 0;
 }
 
 int client_save_list(const struct workload *workload, const char *directory)
 {
-	FILE *file = open_list(workload, directory, "we");
-	struct place *places = NULL;
-	size_t count = 0;
-	int ret = file ? find_places(&places, &count) : -errno;
+	int ret = save_list(workload, directory, lists[0]);
 
-	for (size_t i = 0; !ret && i < count; i++)
-		(void)fprintf(file, "%" PRIx64 " %" PRIu64 " %" PRIx64 " %" PRIx64 "\n",
-			      places[i].address, places[i].size, places[i].handle,
-			      places[i].mapped);
-	free(places);
-	if (file && fclose(file))
-		return -EIO;
-	return ret ? ret : client_vmem_save_list(workload, directory);
+	return ret ? ret : save_list(workload, directory, lists[1]);
 }
 
 int client_compare_list(const struct workload *workload, const char *directory)
 {
-	FILE *file = open_list(workload, directory, "re");
-	struct place *places = NULL, was;
-	size_t count = 0;
-	int ret = file ? find_places(&places, &count) : -errno;
+	int ret = compare_list(workload, directory, lists[0]);
 
-	for (size_t i = 0; !ret && i < count; i++) {
-		if (fscanf(file, "%" SCNx64 " %" SCNu64 " %" SCNx64 " %" SCNx64, &was.address,
-			   &was.size, &was.handle, &was.mapped) != 4 ||
-		    memcmp(&was, &places[i], sizeof(was)) != 0)
-			ret = complain(-EIO, "a buffer has another address, size or handle, or"
-					     " other GPUs map it");
-	}
-	free(places);
-	if (file)
-		(void)fclose(file);
-	return ret ? ret : client_vmem_compare_list(workload, directory);
+	return ret ? ret : compare_list(workload, directory, lists[1]);
 }

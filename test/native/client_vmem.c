@@ -11,12 +11,7 @@
 
 #include "client.h"
 #include "raw_gem.h"
-
-static int complain(int ret, const char *what)
-{
-	(void)fprintf(stderr, "client: %s: %s\n", what, strerror(-ret));
-	return ret;
-}
+#include "simulator.h"
 
 static uint64_t half_of(const struct workload_bo *bo)
 {
@@ -67,14 +62,14 @@ int client_vmem_make(struct raw_process *process, const struct workload *workloa
 	if (!ret)
 		ret = raw_export(process, ret_bo, &dmabuf);
 	if (ret < 0)
-		return complain(ret, "cannot allocate memory without an address");
+		return client_complain(ret, "cannot allocate memory without an address");
 	ret = map_on_gpu(process, gpu, bo, dmabuf, address, &handle);
 	if (!ret)
 		ret = map_half(process, bo, dmabuf, address);
 	if (!ret && peer != gpu)
 		ret = map_on_gpu(process, peer, bo, dmabuf, address, &handle);
 	(void)close(dmabuf);
-	return ret < 0 ? complain(ret, "cannot map memory by its render node") : 0;
+	return ret < 0 ? client_complain(ret, "cannot map memory by its render node") : 0;
 }
 
 int client_vmem_import(const struct raw_process *process, const struct workload_bo *bo, int dmabuf,
@@ -85,7 +80,7 @@ int client_vmem_import(const struct raw_process *process, const struct workload_
 
 	if (!ret)
 		ret = raw_gem_offset(process->render[bo->gpu], handle, ret_offset);
-	return ret < 0 ? complain(ret, "cannot import memory by a render node") : 0;
+	return ret < 0 ? client_complain(ret, "cannot import memory by a render node") : 0;
 }
 
 int client_vmem_map_again(struct raw_process *process, const struct workload_bo *bo,
@@ -97,7 +92,7 @@ int client_vmem_map_again(struct raw_process *process, const struct workload_bo 
 		ret = map_half(process, bo, dmabuf, (uintptr_t)raw->address);
 	if (dmabuf >= 0)
 		(void)close(dmabuf);
-	return ret < 0 ? complain(ret, "cannot map a buffer of KFD by its render node") : 0;
+	return ret < 0 ? client_complain(ret, "cannot map a buffer of KFD by its render node") : 0;
 }
 
 int client_vmem_mark(int render, const struct workload *workload, size_t index, int dmabuf)
@@ -107,7 +102,7 @@ int client_vmem_mark(int render, const struct workload *workload, size_t index, 
 
 	if (!ret)
 		ret = raw_gem_mark(render, handle, workload->task << 16 | (uint32_t)index);
-	return ret < 0 ? complain(ret, "cannot note metadata at a buffer of KFD") : 0;
+	return ret < 0 ? client_complain(ret, "cannot note metadata at a buffer of KFD") : 0;
 }
 
 int client_vmem_mark_own(struct raw_process *process, const struct workload *workload, size_t index,
@@ -116,7 +111,7 @@ int client_vmem_mark_own(struct raw_process *process, const struct workload *wor
 	int dmabuf = -1, ret = raw_export(process, raw, &dmabuf);
 
 	if (ret < 0)
-		return complain(ret, "EXPORT_DMABUF");
+		return client_complain(ret, "EXPORT_DMABUF");
 	ret = client_vmem_mark(process->render[workload->bos[index].gpu], workload, index, dmabuf);
 	(void)close(dmabuf);
 	return ret;
@@ -136,11 +131,11 @@ static int verify_va(const struct workload *workload, size_t index, uint64_t fro
 		int gpus = peek(address + at, memory, part);
 
 		if (gpus < 0)
-			ret = complain(gpus, "GPUs do not see the same memory");
+			ret = client_complain(gpus, "GPUs do not see the same memory");
 		else if (gpus != (from || workload->gpus == 1 || is_of_kfd ? 1 : 2))
-			ret = complain(-EIO, "an address is mapped on more GPUs, or fewer");
+			ret = client_complain(-EIO, "an address is mapped on more GPUs, or fewer");
 		else if (workload_check(workload, index, from + at, memory, part) != part)
-			ret = complain(-EIO, "memory at an address of the GPU is wrong");
+			ret = client_complain(-EIO, "memory at an address of the GPU is wrong");
 	}
 	free(memory);
 	return ret;
@@ -156,60 +151,6 @@ int client_vmem_verify(const struct workload *workload, size_t index, uint64_t a
 				workload_second_address(address));
 	if (!ret && bo->mapped &&
 	    workload_check(workload, index, 0, (void *)(uintptr_t)address, bo->size) != bo->size)
-		ret = complain(-EIO, "memory mapped for the CPU is wrong");
+		ret = client_complain(-EIO, "memory mapped for the CPU is wrong");
 	return ret;
-}
-
-static int read_list(char **ret_text)
-{
-	int ret = simulator_read("gem_handles", (char[]){ 0 }, 1);
-
-	if (ret < 0)
-		return ret;
-	*ret_text = malloc((size_t)ret + 1);
-	if (!*ret_text)
-		return -ENOMEM;
-	return simulator_read("gem_handles", *ret_text, (size_t)ret + 1);
-}
-
-static FILE *open_list(const struct workload *workload, const char *directory, const char *mode)
-{
-	char path[4096];
-
-	(void)snprintf(path, sizeof(path), "%s/handles-%u.txt", directory, workload->task);
-	return fopen(path, mode);
-}
-
-int client_vmem_save_list(const struct workload *workload, const char *directory)
-{
-	FILE *file = open_list(workload, directory, "we");
-	char *text = NULL;
-	int ret = file ? read_list(&text) : -errno;
-
-	if (ret > 0 && fwrite(text, (size_t)ret, 1, file) != 1)
-		ret = -EIO;
-	free(text);
-	if (file && fclose(file))
-		ret = -EIO;
-	return ret < 0 ? complain(ret, "cannot save the list of GEM handles") : 0;
-}
-
-int client_vmem_compare_list(const struct workload *workload, const char *directory)
-{
-	FILE *file = open_list(workload, directory, "re");
-	char *text = NULL, *was = NULL;
-	int ret = file ? read_list(&text) : -errno;
-
-	if (ret >= 0)
-		was = calloc((size_t)ret + 2, 1);
-	if (ret >= 0 && (!was || fread(was, 1, (size_t)ret + 1, file) != (size_t)ret ||
-			 strcmp(was, text) != 0)) {
-		(void)fprintf(stderr, "client: now:\n%sbefore:\n%s\n", text, was ? was : "");
-		ret = complain(-EIO, "a GEM handle or its mapping is another one");
-	}
-	free(text);
-	free(was);
-	if (file)
-		(void)fclose(file);
-	return ret < 0 ? ret : 0;
 }

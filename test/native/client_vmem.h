@@ -29,9 +29,5 @@ int client_vmem_mark_own(struct raw_process *process, const struct workload *wor
 			 const struct raw_bo *raw);
 /* Checks every byte through each GPU address, on each GPU, and as the CPU sees it. */
 int client_vmem_verify(const struct workload *workload, size_t index, uint64_t address);
-/* Writes the simulator's list of handles and mappings into @directory, or compares the list with
- * that file: -EIO after a line. */
-int client_vmem_save_list(const struct workload *workload, const char *directory);
-int client_vmem_compare_list(const struct workload *workload, const char *directory);
 
 #endif

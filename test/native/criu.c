@@ -22,6 +22,7 @@
 #include "criu_calls.h"
 #include "criu_stub.h"
 #include "post_dump.h"
+#include "simulator.h"
 #include "streamer.h"
 
 /* Bytes of one write. */

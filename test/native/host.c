@@ -18,6 +18,7 @@
 #include "client.h"
 #include "criu.h"
 #include "original.h"
+#include "simulator.h"
 #include "tasks.h"
 
 #define KNOBS_MAX   32

@@ -16,6 +16,7 @@
 #include "client.h"
 #include "criu_calls.h"
 #include "raw_kfd.h"
+#include "simulator.h"
 
 #define BO_SIZE 65536u
 #define PATTERN 0x5a

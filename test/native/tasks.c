@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "criu.h"
+#include "simulator.h"
 
 /* CRIU's process in the simulator. With a single task, that task is the same process. */
 #define CRIU_PROCESS 0
