@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "raw_kfd.h"
 #include "sim_test.h"
 
 #define PAGE 4096u
@@ -26,69 +25,25 @@ static int begin_default(void **state)
 }
 
 #define BO_RECORD 296u
-#define NO_FD     (~0u)
-
-/* A process with one BO, in the form that CHECKPOINT saves. */
-struct saved {
-	struct kfd_criu_device_bucket device;
-	struct kfd_criu_bo_bucket bos[4];
-	uint8_t priv[4096];
-	struct kfd_ioctl_criu_args args;
-};
 
 /* @event: the type of the process's event; 0: it has no event. */
 static struct saved save_process_with(uint32_t event)
 {
-	struct kfd_ioctl_criu_args unpause = { .op = KFD_CRIU_OP_UNPAUSE };
 	struct kfd_ioctl_create_event_args create = { .event_type = event };
 	struct raw_process process;
+	struct saved saved;
 	struct raw_bo bo;
-	struct saved saved = { .args = { .op = KFD_CRIU_OP_PROCESS_INFO } };
 
 	assert_int_equal(raw_open_acquired(&process), 0);
 	assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, PAGE, &bo), 0);
 	if (event)
 		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CREATE_EVENT, &create), 0);
-	assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &saved.args), 0);
-	assert_int_equal(saved.args.num_bos, 1);
-	assert_true(saved.args.priv_data_size <= sizeof(saved.priv));
-	saved.args.op = KFD_CRIU_OP_CHECKPOINT;
-	saved.args.devices = (uintptr_t)&saved.device;
-	saved.args.bos = (uintptr_t)saved.bos;
-	saved.args.priv_data = (uintptr_t)saved.priv;
-	assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &saved.args), 0);
-	assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &unpause), 0);
-	(void)close((int)saved.bos[0].dmabuf_fd);
+	saved = save(&process);
 	assert_int_equal(munmap(bo.address, bo.size), 0);
 	(void)close(process.render[0]);
 	(void)close(process.kfd);
 	sim_write("process_exit", "1");
 	return saved;
-}
-
-static struct saved save_process(void)
-{
-	return save_process_with(0);
-}
-
-/* Restores into a process that has no KFD state yet. */
-static int begin_restore(struct saved saved, struct raw_process *process)
-{
-	int ret;
-
-	assert_int_equal(raw_open(process), 0);
-	assert_int_equal(raw_open_render(&process->gpu[0], &process->render[0]), 0);
-	saved.args.op = KFD_CRIU_OP_RESTORE;
-	saved.args.devices = (uintptr_t)&saved.device;
-	saved.args.bos = (uintptr_t)saved.bos;
-	saved.args.priv_data = (uintptr_t)saved.priv;
-	saved.device.drm_fd = (uint32_t)process->render[0];
-	saved.bos[0].dmabuf_fd = NO_FD;
-	ret = raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &saved.args);
-	/* also for a RESTORE that fails after the BOs */
-	if (saved.bos[0].dmabuf_fd != NO_FD)
-		(void)close((int)saved.bos[0].dmabuf_fd);
-	return ret;
 }
 
 static void end_process(const struct raw_process *process)
@@ -103,7 +58,7 @@ static void end_process(const struct raw_process *process)
 static int restore_process(struct saved saved)
 {
 	struct raw_process process;
-	int ret = begin_restore(saved, &process);
+	int ret = restore_saved(&saved, &process);
 
 	end_process(&process);
 	return ret;
@@ -117,12 +72,12 @@ TEST(a_changed_opaque_word_of_a_bo_is_refused)
 	struct saved saved, changed;
 
 	sim_write("bo_record_size", "296");
-	saved = save_process();
+	saved = save_process_with(0);
 	assert_int_equal(restore_process(saved), 0);
 	assert_int_equal(sim_number("violations"), 0);
 	for (uint32_t at = 268; at < BO_RECORD; at += 4) {
 		changed = saved;
-		changed.priv[8 + 8 + at] ^= 0x80;
+		changed.priv[FIRST_RECORD + at] ^= 0x80;
 		assert_int_equal(restore_process(changed), -EINVAL);
 		assert_int_equal(sim_number("violations"), (at - 268) / 4 + 1);
 	}
@@ -222,7 +177,7 @@ TEST(two_buffers_with_one_number_make_amds_driver_use_freed_memory)
 	struct saved saved = save_process_with(KFD_IOC_EVENT_SIGNAL);
 
 	saved.bos[1] = saved.bos[0];
-	memmove(saved.priv + 16 + 272, saved.priv + 16, 272 + 64);
+	memmove(saved.priv + FIRST_RECORD + 272, saved.priv + FIRST_RECORD, 272 + 64);
 	saved.args.num_bos = 2;
 	saved.args.priv_data_size += 272;
 	for (size_t i = 0; i < 4; i++) {

@@ -7,27 +7,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "raw_kfd.h"
 #include "sim_test.h"
 
-#define SIZE       65536u
-#define RECORD     296u
-#define IPC_FIELDS 268u /* where they begin in a record */
-#define NO_FD      UINT32_MAX
-/* The record of the process and that of one GPU come first. */
-#define FIRST_RECORD 16u
-#define OWNER_FLAGS  (RAW_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT)
+#define SIZE        65536u
+#define IPC_FIELDS  268u /* where they begin in a record */
+#define OWNER_FLAGS (RAW_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT)
 
 struct ipc_fields {
 	uint32_t imported, flags, handle[4], pad;
-};
-
-/* What CHECKPOINT returns of a process with one buffer. */
-struct saved {
-	struct kfd_ioctl_criu_args args;
-	struct kfd_criu_device_bucket device;
-	struct kfd_criu_bo_bucket bo;
-	uint8_t priv[FIRST_RECORD + RECORD];
 };
 
 static int begin_dkms(void **state)
@@ -78,24 +65,6 @@ static void release(struct raw_process *process, struct raw_bo *bo)
 	(void)munmap(bo->address, bo->size);
 }
 
-static struct saved save(struct raw_process *process)
-{
-	struct kfd_ioctl_criu_args unpause = { .op = KFD_CRIU_OP_UNPAUSE };
-	struct saved saved = { .args = { .op = KFD_CRIU_OP_PROCESS_INFO } };
-
-	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &saved.args), 0);
-	assert_int_equal(saved.args.num_bos, 1);
-	assert_int_equal(saved.args.priv_data_size, sizeof(saved.priv));
-	saved.args.op = KFD_CRIU_OP_CHECKPOINT;
-	saved.args.devices = (uintptr_t)&saved.device;
-	saved.args.bos = (uintptr_t)&saved.bo;
-	saved.args.priv_data = (uintptr_t)saved.priv;
-	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &saved.args), 0);
-	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &unpause), 0);
-	(void)close((int)saved.bo.dmabuf_fd);
-	return saved;
-}
-
 static struct ipc_fields fields_of(const struct saved *saved)
 {
 	struct ipc_fields fields;
@@ -104,20 +73,10 @@ static struct ipc_fields fields_of(const struct saved *saved)
 	return fields;
 }
 
-/* Into a process without KFD state. The buffer gets a new mmap offset. */
 static void restore(const char *task, struct saved *saved, struct raw_process *process)
 {
 	sim_write("task", task);
-	assert_int_equal(raw_open(process), 0);
-	assert_int_equal(raw_open_render(&process->gpu[0], &process->render[0]), 0);
-	saved->args.op = KFD_CRIU_OP_RESTORE;
-	saved->args.devices = (uintptr_t)&saved->device;
-	saved->args.bos = (uintptr_t)&saved->bo;
-	saved->args.priv_data = (uintptr_t)saved->priv;
-	saved->device.drm_fd = (uint32_t)process->render[0];
-	saved->bo.dmabuf_fd = NO_FD;
-	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &saved->args), 0);
-	(void)close((int)saved->bo.dmabuf_fd);
+	assert_int_equal(restore_saved(saved, process), 0);
 	sim_write("task", "0");
 }
 
@@ -159,8 +118,8 @@ TEST(a_handle_names_the_buffer_for_every_process)
 	assert_memory_equal(again, handle, sizeof(handle));
 	own = save(&owner);
 	other = save(&importer);
-	assert_int_equal(own.bo.alloc_flags, OWNER_FLAGS);
-	assert_int_equal(other.bo.alloc_flags, OWNER_FLAGS);
+	assert_int_equal(own.bos[0].alloc_flags, OWNER_FLAGS);
+	assert_int_equal(other.bos[0].alloc_flags, OWNER_FLAGS);
 	check_shared(owner.render[0], bo.mmap_offset, importer.render[0], imported.mmap_offset);
 	again[0] ^= 2;
 	assert_int_equal(import_at(&importer, again, &none), -EINVAL);
@@ -251,15 +210,15 @@ TEST(the_first_restored_makes_the_buffer_and_the_others_import_it)
 		(void)state;
 		restore("0", first, &one);
 		restore("1", second, &other);
-		assert_int_equal(first->bo.restored_offset, second->bo.restored_offset);
-		check_shared(one.render[0], first->bo.restored_offset, other.render[0],
-			     second->bo.restored_offset);
+		assert_int_equal(first->bos[0].restored_offset, second->bos[0].restored_offset);
+		check_shared(one.render[0], first->bos[0].restored_offset, other.render[0],
+			     second->bos[0].restored_offset);
 		/* is_imported stays as it was saved, whichever process has made the buffer */
 		saved = save(&one);
-		assert_int_equal(saved.bo.alloc_flags, OWNER_FLAGS);
+		assert_int_equal(saved.bos[0].alloc_flags, OWNER_FLAGS);
 		assert_int_equal(fields_of(&saved).imported, importer_first);
 		saved = save(&other);
-		assert_int_equal(saved.bo.alloc_flags, OWNER_FLAGS);
+		assert_int_equal(saved.bos[0].alloc_flags, OWNER_FLAGS);
 		assert_int_equal(fields_of(&saved).imported, !importer_first);
 		close_process(&one);
 		close_process(&other);
