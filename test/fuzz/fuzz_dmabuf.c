@@ -15,7 +15,7 @@ const struct ProtobufCMessageDescriptor *mutate_descriptor = &criu_dmabuf_node__
 const size_t mutate_offset = 1;
 
 /* A BO in GTT, which is object 1. */
-static void add_shared_bo(CriuKfd *kfd, uint32_t gpu_id)
+static void add_shared_bo(CriuKfd *kfd)
 {
 	KfdBoEntry *bo = malloc(sizeof(*bo));
 
@@ -26,7 +26,7 @@ static void add_shared_bo(CriuKfd *kfd, uint32_t gpu_id)
 	bo->size = SIZE;
 	bo->offset = 0x100000000;
 	bo->alloc_flags = KFD_BO_GTT;
-	bo->gpu_id = gpu_id;
+	bo->gpu_id = FUZZ_GPU;
 	bo->has_object = true;
 	bo->object = 1;
 	kfd->bo_entries[0] = bo;
@@ -42,25 +42,22 @@ static void add_private_data(CriuKfd *kfd)
 	kfd_priv_mark(kfd->priv_data.data, kfd->priv_data.len);
 }
 
-static void write_pages(uint32_t gpu_id)
+static void write_pages(void)
 {
 	static const uint8_t zeros[SIZE];
 	char name[64];
 
-	(void)snprintf(name, sizeof(name), "amdgpu-pages-%d-%04x.img", KFD_ID, gpu_id);
+	(void)snprintf(name, sizeof(name), "amdgpu-pages-%d-%04x.img", KFD_ID, FUZZ_GPU);
 	write_framed(name, zeros, sizeof(zeros));
 }
 
 static void write_kfd(void)
 {
-	CriuKfd *kfd = new_kfd();
+	CriuKfd *kfd = new_image_of_one(FUZZ_GPU);
 
-	for (size_t i = 0; i < kfd->n_device_entries; i++) {
-		if (kfd->device_entries[i]->gpu_id)
-			add_shared_bo(kfd, kfd->device_entries[i]->gpu_id);
-	}
+	add_shared_bo(kfd);
 	add_private_data(kfd);
-	write_pages(kfd->bo_entries[0]->gpu_id);
+	write_pages();
 	promise(image_write_kfd(KFD_ID, kfd) == 0);
 	criu_kfd__free_unpacked(kfd, NULL);
 }

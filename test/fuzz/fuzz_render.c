@@ -14,7 +14,7 @@ const size_t mutate_offset = 1;
 /* A valid image. */
 static void write_kfd(void)
 {
-	CriuKfd *kfd = new_kfd();
+	CriuKfd *kfd = new_image_of_one(FUZZ_GPU);
 
 	/* The version, and a record for the GPU. */
 	kfd->priv_data.data = calloc(1, 8 + 8);

@@ -12,12 +12,14 @@
 #include <linux/futex.h>
 #include <semaphore.h>
 
-#include "amdgpu_plugin_topology.h"
 #include "framed.h"
+#include "image_of_one.h"
 #include "memory.h"
 #include "restore_hooks.h"
 
 #define FUZZ_PID 4711
+/* The GPU of the machine that the corpus names. */
+#define FUZZ_GPU 1997
 
 /* As in CRIU 4.2.1. */
 extern char cr_plugin_ctl[224];
@@ -66,25 +68,6 @@ long syscall(long number, ...)
 	if (!next)
 		next = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
-/* The message of a process without BOs on a machine with one GPU, which the corpus names. */
-static inline CriuKfd *new_kfd(void)
-{
-	struct topology topology;
-	CriuKfd *kfd = malloc(sizeof(*kfd));
-
-	promise(kfd && topology_read(MACHINES "/one", &topology) == 0);
-	criu_kfd__init(kfd);
-	kfd->pid = FUZZ_PID;
-	kfd->num_of_gpus = kfd->num_of_cpus = 1;
-	kfd->device_entries = calloc(topology.num_nodes, sizeof(*kfd->device_entries));
-	promise(kfd->device_entries);
-	for (size_t i = 0; i < topology.num_nodes; i++)
-		kfd->device_entries[kfd->n_device_entries++] =
-			topology_entry_new(&topology, &topology.nodes[i]);
-	topology_done(&topology);
-	return kfd;
 }
 
 static inline void restore_begin(const char *machine)

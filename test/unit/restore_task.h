@@ -80,16 +80,6 @@ static inline int begin(void **state)
 	return host.table ? begin_on_an_old_host(state) : -1;
 }
 
-/* A task without GPU state, which this process traces as CRIU does. */
-static inline pid_t start_root(void)
-{
-	pid_t root = unit_start_sleeper();
-
-	assert_true(root > 0);
-	assert_int_equal(ptrace(PTRACE_SEIZE, root, 0, PTRACE_O_EXITKILL), 0);
-	return root;
-}
-
 static CriuKfd *image;
 
 static inline void add_image_bo(uint32_t flags, uint64_t addr, uint64_t size, uint64_t offset)
