@@ -18,12 +18,13 @@ void chain_model_init(struct chain_model *model, uint64_t key)
 	pattern_fill(&table, 0, model->state.table, sizeof(model->state.table));
 }
 
-bool chain_kind_is_repeatable(enum chain_kind kind)
+static bool kind_is_repeatable(enum chain_kind kind)
 {
 	return kind != CHAIN_SHIFT && kind != CHAIN_ADD;
 }
 
-void chain_apply_data(struct chain_state *state, const uint8_t *tape, const struct chain_step *step)
+static void apply_data(struct chain_state *state, const uint8_t *tape,
+		       const struct chain_step *step)
 {
 	uint8_t *to = state->table + step->to;
 	uint64_t word;
@@ -52,7 +53,7 @@ uint64_t chain_slot_value(const struct chain_step *step)
 	return pattern_mix(step->number + 1);
 }
 
-void chain_apply_slot(struct chain_state *state, const struct chain_step *step)
+static void apply_slot(struct chain_state *state, const struct chain_step *step)
 {
 	state->slots[step->cell] += chain_slot_value(step);
 }
@@ -110,11 +111,11 @@ static bool chain_step_shows(struct chain_model *model, const struct chain_step 
 	bool shows;
 
 	memcpy(before, at, sizeof(before));
-	chain_apply_data(&model->state, model->tape, step);
+	apply_data(&model->state, model->tape, step);
 	memcpy(after, at, sizeof(after));
 	shows = memcmp(before, after, sizeof(before)) != 0;
-	if (shows && !chain_kind_is_repeatable(step->kind)) {
-		chain_apply_data(&model->state, model->tape, step);
+	if (shows && !kind_is_repeatable(step->kind)) {
+		apply_data(&model->state, model->tape, step);
 		shows = memcmp(after, at, sizeof(after)) != 0;
 	}
 	memcpy(at, shows ? after : before, sizeof(after));
@@ -137,6 +138,6 @@ void chain_model_next(struct chain_model *model, struct chain_step *ret_step)
 		random = pattern_mix(random + 1);
 		chain_shape(&step, random);
 	}
-	chain_apply_slot(&model->state, &step);
+	apply_slot(&model->state, &step);
 	*ret_step = step;
 }

@@ -51,18 +51,7 @@ void chain_model_init(struct chain_model *model, uint64_t key);
  * changes it again when it is repeated. */
 void chain_model_next(struct chain_model *model, struct chain_step *ret_step);
 
-bool chain_kind_is_repeatable(enum chain_kind kind);
-
 /* What a step adds to the slot of its cell. */
 uint64_t chain_slot_value(const struct chain_step *step);
-
-/* The two packets of a step: the data and then the slot. */
-void chain_apply_data(struct chain_state *state, const uint8_t *tape,
-		      const struct chain_step *step);
-void chain_apply_slot(struct chain_state *state, const struct chain_step *step);
-
-/* Runs the model against itself with one packet left out, one repeated, and with the last few
- * repeated. 0 when all of that is noticed; says on stdout what was tried. */
-int chain_self_test(void);
 
 #endif

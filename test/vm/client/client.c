@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "extras.h"
-#include "job.h"
 #include "many.h"
 #include "shared.h"
 
@@ -37,9 +35,7 @@ static void client_choose_pace(struct client *client)
 	/* Of all processes of a tree. */
 	unsigned int processes = client->options->tree ? client->options->tree : 1;
 
-	if (!client->job_options.pace_us)
-		client->job_options.pace_us =
-			PACE_US * processes * (unsigned int)client->job.gpus.count;
+	client->job_options.pace_us = PACE_US * processes * (unsigned int)client->job.gpus.count;
 }
 
 static int client_start_more(struct client *client)

@@ -5,8 +5,21 @@
 
 #include <stdint.h>
 
-#include "options.h"
+#include "extras.h"
+#include "job.h"
 #include "report.h"
+
+/* The command line of gpu_client. */
+struct options {
+	struct job_options job;
+	const char *log;
+	unsigned int tree;
+	unsigned int many;
+	bool split_mapping;
+	bool shared;
+	int shared_fd; /* set by the tree */
+	struct extras_options extras;
+};
 
 /* How a client of a tree tells its parent: counts in memory that they share. */
 struct client_answers {

@@ -2,17 +2,44 @@
 /* A program on stock HIP and rocFFT, which compiles its kernels when it makes a plan. At a dump it
  * is in the middle of a row of transforms, each of what the one before has left. README.md has its
  * options, signals and log lines. */
-#include <getopt.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fft.h"
 #include "hip.h"
 #include "library.h"
+#include "options.h"
 #include "serve.h"
+
+/* The functions of rocFFT that the client calls. The signatures are those of its header, with plans
+ * and their parts as pointers to void. */
+#define FFT_IN_PLACE 0
+#define FFT_FORWARD  0
+#define FFT_SINGLE   0
+
+#define FFT_FUNCTIONS(X)                                                               \
+	X(setup, (void))                                                               \
+	X(cleanup, (void))                                                             \
+	X(plan_description_create, (void **ret_description))                           \
+	X(plan_description_set_scale_factor, (void *description, double factor))       \
+	X(plan_description_destroy, (void *description))                               \
+	X(plan_create,                                                                 \
+	  (void **ret_plan, int placement, int type, int precision, size_t dimensions, \
+	   const size_t *lengths, size_t transforms, void *description))               \
+	X(plan_get_work_buffer_size, (void *plan, size_t *ret_size))                   \
+	X(plan_destroy, (void *plan))                                                  \
+	X(execution_info_create, (void **ret_info))                                    \
+	X(execution_info_set_stream, (void *info, void *stream))                       \
+	X(execution_info_destroy, (void *info))                                        \
+	X(execute, (void *plan, void **from, void **to, void *info))
+
+struct fft {
+#define FFT_MEMBER(name, parameters) int(*name) parameters;
+	FFT_FUNCTIONS(FFT_MEMBER)
+#undef FFT_MEMBER
+};
 
 #define POINTS  1024u
 #define VECTORS 128u
@@ -36,57 +63,36 @@ struct client {
 
 static bool make_plan(struct client *client)
 {
-	struct fft *fft = &client->fft;
 	size_t points = POINTS, work = 0;
 	void *description;
 
-	if (!library_good(&client->report, fft->setup(), "rocfft_setup") ||
-	    !library_good(&client->report, fft->plan_description_create(&description),
-			  "a description of a plan") ||
-	    !library_good(&client->report,
-			  fft->plan_description_set_scale_factor(description, SCALE),
-			  "a factor of a plan") ||
-	    !library_good(&client->report,
-			  fft->plan_create(&client->plan, FFT_IN_PLACE, FFT_FORWARD, FFT_SINGLE, 1,
-					   &points, VECTORS, description),
-			  "rocfft_plan_create") ||
-	    !library_good(&client->report, fft->plan_description_destroy(description),
-			  "a description of a plan") ||
-	    !library_good(&client->report, fft->plan_get_work_buffer_size(client->plan, &work),
-			  "the size of a work buffer") ||
-	    !library_good(&client->report, fft->execution_info_create(&client->info),
-			  "information of execution") ||
-	    !library_good(&client->report,
-			  fft->execution_info_set_stream(client->info, client->stream),
-			  "the stream of execution"))
+	if (!GOOD(client, fft.setup()) ||
+	    !GOOD(client, fft.plan_description_create(&description)) ||
+	    !GOOD(client, fft.plan_description_set_scale_factor(description, SCALE)) ||
+	    !GOOD(client, fft.plan_create(&client->plan, FFT_IN_PLACE, FFT_FORWARD, FFT_SINGLE, 1,
+					  &points, VECTORS, description)) ||
+	    !GOOD(client, fft.plan_description_destroy(description)) ||
+	    !GOOD(client, fft.plan_get_work_buffer_size(client->plan, &work)) ||
+	    !GOOD(client, fft.execution_info_create(&client->info)) ||
+	    !GOOD(client, fft.execution_info_set_stream(client->info, client->stream)))
 		return false;
 	return !work || report_fail(&client->report, false, "the plan wants %zu bytes", work);
 }
 
 static bool queue_transforms(struct client *client, uint32_t transforms)
 {
-	uint32_t i;
-
-	if (!library_good(&client->report,
-			  client->hip.Memcpy(client->points, client->first, BYTES, HIP_TO_DEVICE),
-			  "a copy to VRAM"))
+	if (!GOOD(client, hip.Memcpy(client->points, client->first, BYTES, HIP_TO_DEVICE)))
 		return false;
-	for (i = 0; i < transforms; i++)
-		if (!library_good(
-			    &client->report,
-			    client->fft.execute(client->plan, &client->points, NULL, client->info),
-			    "rocfft_execute"))
+	for (uint32_t i = 0; i < transforms; i++)
+		if (!GOOD(client, fft.execute(client->plan, &client->points, NULL, client->info)))
 			return false;
 	return true;
 }
 
 static bool read_points(struct client *client, struct point *to)
 {
-	return library_good(&client->report, client->hip.StreamSynchronize(client->stream),
-			    "hipStreamSynchronize") &&
-	       library_good(&client->report,
-			    client->hip.Memcpy(to, client->points, BYTES, HIP_TO_HOST),
-			    "a copy from VRAM");
+	return GOOD(client, hip.StreamSynchronize(client->stream)) &&
+	       GOOD(client, hip.Memcpy(to, client->points, BYTES, HIP_TO_HOST));
 }
 
 /* The transform of the last vector by its definition. */
@@ -120,37 +126,34 @@ static bool compare_with_definition(struct client *client, const struct point *g
 static bool allocate(struct client *client)
 {
 	struct point **points[] = { &client->first, &client->expected, &client->now };
-	uint32_t i;
 
-	for (i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		*points[i] = malloc(BYTES);
 		if (!*points[i])
 			return report_fail(&client->report, false, "no memory");
 	}
-	for (i = 0; i < POINTS * VECTORS; i++) {
+	for (uint32_t i = 0; i < POINTS * VECTORS; i++) {
 		client->first[i].re = (float)(i * 2654435761u >> 24) / 16;
 		client->first[i].im = (float)(i * 40503u % 251) / 16;
 	}
-	return library_good(&client->report, client->hip.SetDevice(0), "hipSetDevice") &&
-	       library_good(&client->report, client->hip.StreamCreate(&client->stream),
-			    "hipStreamCreate") &&
-	       library_good(&client->report, client->hip.EventCreate(&client->done),
-			    "hipEventCreate") &&
-	       library_good(&client->report, client->hip.Malloc(&client->points, BYTES),
-			    "hipMalloc");
+	return GOOD(client, hip.SetDevice(0)) && GOOD(client, hip.StreamCreate(&client->stream)) &&
+	       GOOD(client, hip.EventCreate(&client->done)) &&
+	       GOOD(client, hip.Malloc(&client->points, BYTES));
 }
 
 /* Also runs a row without interruption, whose end is that of all rows. */
 static bool set_up(void *arg)
 {
 	struct client *client = arg;
-	const char *missing = hip_open(&client->hip);
+#define FFT_NAME(name, parameters) "rocfft_" #name,
+	static const char *const files[] = { "librocfft.so.0", NULL }, *const names[] = {
+		FFT_FUNCTIONS(FFT_NAME) NULL
+	};
+#undef FFT_NAME
 
-	if (!missing)
-		missing = fft_open(&client->fft);
-	if (missing)
-		return report_fail(&client->report, false, "there is no %s", missing);
-	return allocate(client) && make_plan(client) && queue_transforms(client, 1) &&
+	return hip_open(&client->report, &client->hip) &&
+	       library_open(&client->report, files, names, &client->fft) && allocate(client) &&
+	       make_plan(client) && queue_transforms(client, 1) &&
 	       read_points(client, client->now) && compare_with_definition(client, client->now) &&
 	       queue_transforms(client, client->transforms) &&
 	       read_points(client, client->expected);
@@ -161,8 +164,7 @@ static bool begin(void *arg)
 	struct client *client = arg;
 
 	return queue_transforms(client, client->transforms) &&
-	       library_good(&client->report, client->hip.EventRecord(client->done, client->stream),
-			    "hipEventRecord");
+	       GOOD(client, hip.EventRecord(client->done, client->stream));
 }
 
 static bool verify(void *arg)
@@ -180,50 +182,27 @@ static bool verify(void *arg)
 static bool tear_down(void *arg)
 {
 	struct client *client = arg;
-	struct fft *fft = &client->fft;
-	struct hip *hip = &client->hip;
 
-	return library_good(&client->report, fft->execution_info_destroy(client->info),
-			    "information of execution") &&
-	       library_good(&client->report, fft->plan_destroy(client->plan),
-			    "rocfft_plan_destroy") &&
-	       library_good(&client->report, fft->cleanup(), "rocfft_cleanup") &&
-	       library_good(&client->report, hip->Free(client->points), "hipFree") &&
-	       library_good(&client->report, hip->EventDestroy(client->done), "hipEventDestroy") &&
-	       library_good(&client->report, hip->StreamDestroy(client->stream),
-			    "hipStreamDestroy");
-}
-
-static const char *parse(int argc, char **argv, struct client *client)
-{
-	static const struct option options[] = {
-		{ "log", required_argument, NULL, 'l' },
-		{ "transforms", required_argument, NULL, 't' },
-		{ 0 },
-	};
-	const char *log = NULL;
-	int option;
-
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option == 'l')
-			log = optarg;
-		else if (option == 't')
-			client->transforms = (uint32_t)strtoul(optarg, NULL, 10);
-		else
-			return NULL;
-	}
-	return optind == argc && client->transforms ? log : NULL;
+	return GOOD(client, fft.execution_info_destroy(client->info)) &&
+	       GOOD(client, fft.plan_destroy(client->plan)) && GOOD(client, fft.cleanup()) &&
+	       GOOD(client, hip.Free(client->points)) &&
+	       GOOD(client, hip.EventDestroy(client->done)) &&
+	       GOOD(client, hip.StreamDestroy(client->stream));
 }
 
 int main(int argc, char **argv)
 {
 	static struct client client;
-	const char *log = parse(argc, argv, &client);
+	const char *log = NULL;
+	const struct choice choices[] = {
+		{ "--log", .text = &log, .is_needed = true },
+		{ "--transforms", .number = &client.transforms, .is_needed = true },
+		{ 0 },
+	};
 
-	if (!log) {
-		(void)fprintf(stderr, "usage: fft_client --log FILE --transforms N\n");
+	(void)argc;
+	if (!options_parse(argv, choices))
 		return 2;
-	}
 	report_init(&client.report, log);
 	return serve(&(struct serve){ &client.report, &client, set_up, begin, verify, tear_down });
 }

@@ -3,24 +3,48 @@
  * can tell whether it did. See README.md for options, log lines and signals. */
 #include <signal.h>
 
-#include "chain_model.h"
 #include "client.h"
 #include "options.h"
 #include "report.h"
 #include "tree.h"
 
+static bool parse(char **argv, struct options *options)
+{
+	const char *sizes = "small";
+	const struct choice choices[] = {
+		{ "--log", .text = &options->log, .is_needed = true },
+		{ "--gpus", .text = &options->job.gpus },
+		{ "--sizes", .text = &sizes },
+		{ "--depth", .number = &options->job.depth },
+		{ "--filler", .number = &options->job.filler_kib },
+		{ "--many", .number = &options->many },
+		{ "--tree", .number = &options->tree },
+		{ "--render-first", .flag = &options->extras.render_first },
+		{ "--compute-first", .flag = &options->extras.compute_first },
+		{ "--second-kfd", .flag = &options->extras.second_kfd },
+		{ "--gem-bo", .flag = &options->extras.gem_bo },
+		{ "--undumpable", .flag = &options->extras.undumpable },
+		{ "--fork-child", .flag = &options->extras.fork_child },
+		{ "--split-mapping", .flag = &options->split_mapping },
+		{ "--shared", .flag = &options->shared },
+		{ "--kernel", .flag = &options->job.kernel },
+		{ 0 },
+	};
+
+	return options_parse(argv, choices) &&
+	       buffers_parse_sizes(sizes, &options->job.buffers.sizes) == 0 &&
+	       options->tree <= TREE_MAX;
+}
+
 int main(int argc, char **argv)
 {
-	struct options options;
+	struct options options = { .job = { .gpus = "all", .depth = 4 } };
 	struct report report;
 	sigset_t set;
-	int ret;
 
-	ret = options_parse(argc, argv, &options);
-	if (ret != 0)
-		return ret < 0 ? 2 : 0;
-	if (options.self_test_chain)
-		return chain_self_test() < 0 ? 1 : 0;
+	(void)argc;
+	if (!parse(argv, &options))
+		return 2;
 
 	/* All threads inherit this: signals are taken by sigwait() alone. */
 	sigemptyset(&set);

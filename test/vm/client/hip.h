@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The functions of HIP's runtime that the HIP client calls. The library's name differs between
+/* The functions of HIP's runtime that clients call. The library's name differs between
  * suites (libamdhip64.so.5, libamdhip64.so.6), so it is opened at run time. The signatures are
  * those of hip_runtime_api.h, with all objects as pointers to void. */
 #ifndef CLIENT_HIP_H
@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "report.h"
 
 #define HIP_TO_DEVICE     1
 #define HIP_TO_HOST       2
@@ -48,7 +50,7 @@ struct hip {
 #undef HIP_MEMBER
 };
 
-/* Opens the library. NULL: well, else what is missing. */
-const char *hip_open(struct hip *hip);
+/* Opens the library, or reports what is missing. */
+bool hip_open(struct report *report, struct hip *hip);
 
 #endif

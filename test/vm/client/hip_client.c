@@ -2,7 +2,6 @@
 /* A program on stock HIP: streams, events, copies and kernels on the first GPU. At a dump a kernel
  * is in the middle of its loop, and a stream waits for it. README.md has its options, signals and
  * log lines. */
-#include <getopt.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "hip.h"
 #include "library.h"
 #include "march.h"
+#include "options.h"
 #include "serve.h"
 
 #define BUFFERS     8u
@@ -38,7 +38,8 @@ struct client {
 	struct page *page;
 	void *kernels, *waiting, *copies; /* streams */
 	void *marched, *waited, *copied;  /* events */
-	uint32_t *vram[BUFFERS], *filled, *host, *late;
+	void *vram[BUFFERS], *filled;
+	uint32_t *host, *late;
 	unsigned int generation;
 	pthread_t loop;
 	bool stop;
@@ -63,20 +64,15 @@ static bool compare(struct client *client, const uint32_t *words, unsigned int g
 static void *copy_again_and_again(void *arg)
 {
 	struct client *client = arg;
-	struct hip *hip = &client->hip;
 
-	if (!library_good(&client->report, hip->SetDevice(0), "hipSetDevice"))
+	if (!GOOD(client, hip.SetDevice(0)))
 		return NULL;
 	while (!__atomic_load_n(&client->stop, __ATOMIC_ACQUIRE)) {
 		memset(client->loop_host, 0, WORDS * 4);
-		if (!library_good(&client->report,
-				  hip->MemcpyAsync(client->loop_host, client->vram[0], WORDS * 4,
-						   HIP_TO_HOST, client->copies),
-				  "a copy in the loop") ||
-		    !library_good(&client->report, hip->EventRecord(client->copied, client->copies),
-				  "hipEventRecord") ||
-		    !library_good(&client->report, hip->EventSynchronize(client->copied),
-				  "hipEventSynchronize") ||
+		if (!GOOD(client, hip.MemcpyAsync(client->loop_host, client->vram[0], WORDS * 4,
+						  HIP_TO_HOST, client->copies)) ||
+		    !GOOD(client, hip.EventRecord(client->copied, client->copies)) ||
+		    !GOOD(client, hip.EventSynchronize(client->copied)) ||
 		    !compare(client, client->loop_host, 0, 0, "a copy in the loop"))
 			return NULL;
 		(void)usleep(REST_US);
@@ -88,55 +84,37 @@ static bool put(struct client *client, unsigned int buffer)
 {
 	for (uint32_t i = 0; i < WORDS; i++)
 		client->host[i] = pattern(client->generation, buffer, i);
-	return library_good(
-		&client->report,
-		client->hip.Memcpy(client->vram[buffer], client->host, WORDS * 4, HIP_TO_DEVICE),
-		"a copy to VRAM");
+	return GOOD(client,
+		    hip.Memcpy(client->vram[buffer], client->host, WORDS * 4, HIP_TO_DEVICE));
 }
 
 static bool make_streams(struct client *client)
 {
-	struct hip *hip = &client->hip;
-
-	return library_good(&client->report, hip->StreamCreate(&client->kernels),
-			    "hipStreamCreate") &&
-	       library_good(&client->report, hip->StreamCreate(&client->waiting),
-			    "hipStreamCreate") &&
-	       library_good(&client->report, hip->StreamCreate(&client->copies),
-			    "hipStreamCreate") &&
-	       library_good(&client->report, hip->EventCreate(&client->marched),
-			    "hipEventCreate") &&
-	       library_good(&client->report, hip->EventCreate(&client->waited), "hipEventCreate") &&
-	       library_good(&client->report, hip->EventCreate(&client->copied), "hipEventCreate");
+	return GOOD(client, hip.StreamCreate(&client->kernels)) &&
+	       GOOD(client, hip.StreamCreate(&client->waiting)) &&
+	       GOOD(client, hip.StreamCreate(&client->copies)) &&
+	       GOOD(client, hip.EventCreate(&client->marched)) &&
+	       GOOD(client, hip.EventCreate(&client->waited)) &&
+	       GOOD(client, hip.EventCreate(&client->copied));
 }
 
 static bool host_memory(struct client *client, void *ret_memory, size_t size)
 {
 	void *memory;
 
-	if (!library_good(&client->report, client->hip.HostMalloc(&memory, size, HIP_HOST_COHERENT),
-			  "hipHostMalloc"))
+	if (!GOOD(client, hip.HostMalloc(&memory, size, HIP_HOST_COHERENT)))
 		return false;
 	memcpy(ret_memory, &memory, sizeof(memory));
-	return true;
-}
-
-static bool vram(struct client *client, uint32_t **ret_memory)
-{
-	void *memory;
-
-	if (!library_good(&client->report, client->hip.Malloc(&memory, WORDS * 4), "hipMalloc"))
-		return false;
-	*ret_memory = memory;
 	return true;
 }
 
 static bool allocate(struct client *client)
 {
 	for (unsigned int i = 0; i < BUFFERS; i++)
-		if (!vram(client, &client->vram[i]))
+		if (!GOOD(client, hip.Malloc(&client->vram[i], WORDS * 4)))
 			return false;
-	return vram(client, &client->filled) && host_memory(client, &client->host, WORDS * 4) &&
+	return GOOD(client, hip.Malloc(&client->filled, WORDS * 4)) &&
+	       host_memory(client, &client->host, WORDS * 4) &&
 	       host_memory(client, &client->late, WORDS * 4) &&
 	       host_memory(client, &client->loop_host, WORDS * 4) &&
 	       host_memory(client, &client->page, sizeof(*client->page));
@@ -145,19 +123,11 @@ static bool allocate(struct client *client)
 static bool set_up(void *arg)
 {
 	struct client *client = arg;
-	struct hip *hip = &client->hip;
-	const char *missing = hip_open(hip);
 
-	if (missing)
-		return report_fail(&client->report, false, "there is no %s", missing);
-	return library_good(&client->report, hip->Init(0), "hipInit") &&
-	       library_good(&client->report, hip->SetDevice(0), "hipSetDevice") &&
-	       make_streams(client) && allocate(client) &&
-	       library_good(&client->report, hip->ModuleLoad(&client->module, client->code_object),
-			    "hipModuleLoad") &&
-	       library_good(&client->report,
-			    hip->ModuleGetFunction(&client->march, client->module, "march"),
-			    "hipModuleGetFunction") &&
+	return hip_open(&client->report, &client->hip) && GOOD(client, hip.Init(0)) &&
+	       GOOD(client, hip.SetDevice(0)) && make_streams(client) && allocate(client) &&
+	       GOOD(client, hip.ModuleLoad(&client->module, client->code_object)) &&
+	       GOOD(client, hip.ModuleGetFunction(&client->march, client->module, "march")) &&
 	       put(client, 0) &&
 	       pthread_create(&client->loop, NULL, copy_again_and_again, client) == 0;
 }
@@ -179,19 +149,15 @@ static bool goes_on(struct client *client, uint32_t rounds)
 
 static bool start_kernel(struct client *client)
 {
-	struct hip *hip = &client->hip;
 	void *cells = client->page->cells, *control = &client->page->control;
 	void *arguments[] = { &cells, &control };
 
 	for (uint32_t i = 0; i < MARCH_ITEMS; i++)
 		client->page->cells[i] = march_first(i);
 	client->page->control = (struct march_control){ .wanted = march_wanted() };
-	return library_good(&client->report,
-			    hip->ModuleLaunchKernel(client->march, 1, 1, 1, MARCH_ITEMS, 1, 1, 0,
-						    client->kernels, arguments, NULL),
-			    "hipModuleLaunchKernel") &&
-	       library_good(&client->report, hip->EventRecord(client->marched, client->kernels),
-			    "hipEventRecord") &&
+	return GOOD(client, hip.ModuleLaunchKernel(client->march, 1, 1, 1, MARCH_ITEMS, 1, 1, 0,
+						   client->kernels, arguments, NULL)) &&
+	       GOOD(client, hip.EventRecord(client->marched, client->kernels)) &&
 	       goes_on(client, IN_LOOP);
 }
 
@@ -199,19 +165,12 @@ static bool start_kernel(struct client *client)
  * copies from there share an engine's queue with the loop, which would stand still behind it. */
 static bool start_waiting(struct client *client)
 {
-	struct hip *hip = &client->hip;
-
 	for (uint32_t i = 0; i < WORDS; i++)
 		client->late[i] = pattern(client->generation, 1, i);
-	return library_good(&client->report,
-			    hip->StreamWaitEvent(client->waiting, client->marched, 0),
-			    "hipStreamWaitEvent") &&
-	       library_good(&client->report,
-			    hip->MemcpyAsync(client->vram[1], client->late, WORDS * 4,
-					     HIP_TO_DEVICE, client->waiting),
-			    "a copy that waits") &&
-	       library_good(&client->report, hip->EventRecord(client->waited, client->waiting),
-			    "hipEventRecord");
+	return GOOD(client, hip.StreamWaitEvent(client->waiting, client->marched, 0)) &&
+	       GOOD(client, hip.MemcpyAsync(client->vram[1], client->late, WORDS * 4, HIP_TO_DEVICE,
+					    client->waiting)) &&
+	       GOOD(client, hip.EventRecord(client->waited, client->waiting));
 }
 
 static bool begin(void *arg)
@@ -222,12 +181,9 @@ static bool begin(void *arg)
 	for (unsigned int i = 2; i < BUFFERS; i++)
 		if (!put(client, i))
 			return false;
-	return library_good(&client->report,
-			    client->hip.Memset(client->filled, FILLED & 0xff, WORDS * 4),
-			    "hipMemset") &&
-	       library_good(&client->report, client->hip.StreamSynchronize(NULL),
-			    "hipStreamSynchronize") &&
-	       start_kernel(client) && start_waiting(client);
+	return GOOD(client, hip.Memset(client->filled, FILLED & 0xff, WORDS * 4)) &&
+	       GOOD(client, hip.StreamSynchronize(NULL)) && start_kernel(client) &&
+	       start_waiting(client);
 }
 
 static bool end_loop(struct client *client)
@@ -249,8 +205,7 @@ static bool end_kernel(struct client *client)
 
 	if (control->wanted == MARCH_ENDLESS && !end_loop(client))
 		return false;
-	if (!library_good(&client->report, client->hip.EventSynchronize(client->waited),
-			  "hipEventSynchronize"))
+	if (!GOOD(client, hip.EventSynchronize(client->waited)))
 		return false;
 	if (control->starts != 1)
 		return report_fail(&client->report, false, "the kernel has begun %u times",
@@ -265,15 +220,11 @@ static bool end_kernel(struct client *client)
 static bool verify_buffers(struct client *client)
 {
 	for (unsigned int i = 0; i < BUFFERS; i++)
-		if (!library_good(&client->report,
-				  client->hip.Memcpy(client->host, client->vram[i], WORDS * 4,
-						     HIP_TO_HOST),
-				  "a copy from VRAM") ||
+		if (!GOOD(client,
+			  hip.Memcpy(client->host, client->vram[i], WORDS * 4, HIP_TO_HOST)) ||
 		    !compare(client, client->host, i ? client->generation : 0, i, "VRAM"))
 			return false;
-	if (!library_good(&client->report,
-			  client->hip.Memcpy(client->host, client->filled, WORDS * 4, HIP_TO_HOST),
-			  "a copy from VRAM"))
+	if (!GOOD(client, hip.Memcpy(client->host, client->filled, WORDS * 4, HIP_TO_HOST)))
 		return false;
 	for (uint32_t i = 0; i < WORDS; i++)
 		if (client->host[i] != FILLED)
@@ -292,60 +243,36 @@ static bool verify(void *arg)
 static bool tear_down(void *arg)
 {
 	struct client *client = arg;
-	struct hip *hip = &client->hip;
 
 	__atomic_store_n(&client->stop, true, __ATOMIC_RELEASE);
 	if (pthread_join(client->loop, NULL))
 		return false;
 	for (unsigned int i = 0; i < BUFFERS; i++)
-		if (!library_good(&client->report, hip->Free(client->vram[i]), "hipFree"))
+		if (!GOOD(client, hip.Free(client->vram[i])))
 			return false;
-	return library_good(&client->report, hip->EventDestroy(client->marched),
-			    "hipEventDestroy") &&
-	       library_good(&client->report, hip->EventDestroy(client->waited),
-			    "hipEventDestroy") &&
-	       library_good(&client->report, hip->EventDestroy(client->copied),
-			    "hipEventDestroy") &&
-	       library_good(&client->report, hip->StreamDestroy(client->kernels),
-			    "hipStreamDestroy") &&
-	       library_good(&client->report, hip->StreamDestroy(client->waiting),
-			    "hipStreamDestroy") &&
-	       library_good(&client->report, hip->StreamDestroy(client->copies),
-			    "hipStreamDestroy") &&
-	       library_good(&client->report, hip->HostFree(client->host), "hipHostFree") &&
-	       library_good(&client->report, hip->ModuleUnload(client->module), "hipModuleUnload");
-}
-
-static const char *parse(int argc, char **argv, struct client *client)
-{
-	static const struct option options[] = {
-		{ "log", required_argument, NULL, 'l' },
-		{ "kernels", required_argument, NULL, 'k' },
-		{ 0 },
-	};
-	const char *log = NULL;
-	int option;
-
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option == 'l')
-			log = optarg;
-		else if (option == 'k')
-			client->code_object = optarg;
-		else
-			return NULL;
-	}
-	return optind == argc && client->code_object ? log : NULL;
+	return GOOD(client, hip.EventDestroy(client->marched)) &&
+	       GOOD(client, hip.EventDestroy(client->waited)) &&
+	       GOOD(client, hip.EventDestroy(client->copied)) &&
+	       GOOD(client, hip.StreamDestroy(client->kernels)) &&
+	       GOOD(client, hip.StreamDestroy(client->waiting)) &&
+	       GOOD(client, hip.StreamDestroy(client->copies)) &&
+	       GOOD(client, hip.HostFree(client->host)) &&
+	       GOOD(client, hip.ModuleUnload(client->module));
 }
 
 int main(int argc, char **argv)
 {
 	static struct client client;
-	const char *log = parse(argc, argv, &client);
+	const char *log = NULL;
+	const struct choice choices[] = {
+		{ "--log", .text = &log, .is_needed = true },
+		{ "--kernels", .text = &client.code_object, .is_needed = true },
+		{ 0 },
+	};
 
-	if (!log) {
-		(void)fprintf(stderr, "usage: hip_client --log FILE --kernels CODE_OBJECT\n");
+	(void)argc;
+	if (!options_parse(argv, choices))
 		return 2;
-	}
 	report_init(&client.report, log);
 	return serve(&(struct serve){ &client.report, &client, set_up, begin, verify, tear_down });
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Calls of libraries that a client opens at run time. */
+/* Calls of libraries that a client opens at run time, because they differ between suites. */
 #ifndef CLIENT_LIBRARY_H
 #define CLIENT_LIBRARY_H
 
@@ -7,10 +7,13 @@
 
 #include "report.h"
 
-/* Sets a pointer to a function of a library. False: the library has none of that name. */
-bool library_find(void *library, const char *name, void *ret_function);
+/* Opens the first library of @files that is there, and sets the pointers of @ret_functions to its
+ * functions of these names, in their order. Both lists end with NULL. Reports what is missing. */
+bool library_open(struct report *report, const char *const *files, const char *const *names,
+		  void *ret_functions);
 
-/* Whether a call had the status 0. Reports another one as a failure of @what. */
+/* Whether a call by a client had the status 0. Reports another one as a failure of the call. */
+#define GOOD(client, call) library_good(&(client)->report, (client)->call, #call)
 bool library_good(struct report *report, int status, const char *what);
 
 #endif

@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The command line of gpu_client. */
+/* The command line of a client: options with an argument, and flags. */
 #ifndef CLIENT_OPTIONS_H
 #define CLIENT_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "extras.h"
-#include "job.h"
-
-struct options {
-	struct job_options job; /* pace_us 0: by the number of queues */
-	const char *log;
-	unsigned int tree;
-	unsigned int many;
-	bool split_mapping;
-	bool shared;
-	int shared_fd; /* set by the tree */
-	bool self_test_chain;
-	struct extras_options extras;
+/* An option has one of the pointers. */
+struct choice {
+	const char *name;
+	const char **text;
+	uint32_t *number;
+	bool *flag; /* has no argument */
+	bool is_needed;
 };
 
-/* -EINVAL after telling stderr what is wrong; 1 after printing the help that was asked for. */
-int options_parse(int argc, char **argv, struct options *ret_options);
+/* Fills what the rows point to; the last row is empty. False after the usage on standard error. */
+bool options_parse(char **argv, const struct choice *choices);
 
 #endif

@@ -14,8 +14,6 @@
 #include "client.h"
 #include "shared.h"
 
-#define TREE_MAX 64
-
 struct tree {
 	struct report *report;
 	unsigned int count;

@@ -3,8 +3,10 @@
 #ifndef CLIENT_TREE_H
 #define CLIENT_TREE_H
 
-#include "options.h"
+#include "client.h"
 #include "report.h"
+
+#define TREE_MAX 64
 
 /* Forks options->tree clients, hands signals on to them and sums up what they answer, until
  * SIGTERM; returns the exit status. The signals of client_run() and SIGRTMIN must be blocked. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A program on stock whisper.cpp, which writes down what it hears. At a dump a thread is in the
  * middle of its texts. README.md has its options, signals and log lines. */
-#include <getopt.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,8 +11,28 @@
 #include <unistd.h>
 
 #include "library.h"
+#include "options.h"
 #include "serve.h"
-#include "whisper.h"
+
+/* The functions of whisper.cpp that the client calls. The signatures are those of its header, with
+ * the context as a pointer to void. */
+#define WHISPER_FUNCTIONS(X)                                                                     \
+	X(void *, init_from_file, (const char *model))                                           \
+	X(int, pcm_to_mel,                                                                       \
+	  (void *context, const float *samples, int num_samples, int num_threads))               \
+	X(int, encode, (void *context, int offset, int num_threads))                             \
+	X(int, decode,                                                                           \
+	  (void *context, const int32_t *tokens, int num_tokens, int num_past, int num_threads)) \
+	X(float *, get_logits, (void *context))                                                  \
+	X(int, n_vocab, (void *context))                                                         \
+	X(void, free, (void *context))
+
+struct whisper {
+#define WHISPER_MEMBER(type, name, parameters) type(*name) parameters;
+	WHISPER_FUNCTIONS(WHISPER_MEMBER)
+#undef WHISPER_MEMBER
+	void (*load_backends)(void); /* of ggml, which whisper.cpp needs */
+};
 
 #define RATE    16000u
 #define SAMPLES (RATE * 5 / 4)
@@ -45,9 +64,8 @@ struct client {
 static void make_sound(struct client *client, uint32_t number)
 {
 	double phase = 0;
-	uint32_t i;
 
-	for (i = 0; i < SAMPLES; i++) {
+	for (uint32_t i = 0; i < SAMPLES; i++) {
 		phase += 2 * M_PI * (200 + 150 * number + i / 20.0) / RATE;
 		client->samples[i] = (float)(0.5 * sin(phase));
 	}
@@ -56,12 +74,8 @@ static void make_sound(struct client *client, uint32_t number)
 static bool hear(struct client *client, uint32_t number)
 {
 	make_sound(client, number);
-	return library_good(
-		       &client->report,
-		       client->whisper.pcm_to_mel(client->context, client->samples, SAMPLES, 1),
-		       "whisper_pcm_to_mel") &&
-	       library_good(&client->report, client->whisper.encode(client->context, 0, 1),
-			    "whisper_encode");
+	return GOOD(client, whisper.pcm_to_mel(client->context, client->samples, SAMPLES, 1)) &&
+	       GOOD(client, whisper.encode(client->context, 0, 1));
 }
 
 static int32_t most_likely(const float *logits, size_t count)
@@ -76,16 +90,11 @@ static int32_t most_likely(const float *logits, size_t count)
 /* Each token follows from the sound and from all tokens before it. */
 static bool write_text(struct client *client, struct text *text)
 {
-	uint32_t i;
-
 	text->tokens[0] = 1;
-	for (i = 0; i < TOKENS; i++) {
+	for (uint32_t i = 0; i < TOKENS; i++) {
 		const float *logits;
 
-		if (!library_good(
-			    &client->report,
-			    client->whisper.decode(client->context, &text->tokens[i], 1, (int)i, 1),
-			    "whisper_decode"))
+		if (!GOOD(client, whisper.decode(client->context, &text->tokens[i], 1, (int)i, 1)))
 			return false;
 		logits = client->whisper.get_logits(client->context);
 		memcpy(text->logits, logits, client->logits_size);
@@ -99,9 +108,7 @@ static bool write_text(struct client *client, struct text *text)
 
 static bool write_texts(struct client *client, struct text *texts)
 {
-	uint32_t i;
-
-	for (i = 0; i < client->num_texts; i++)
+	for (uint32_t i = 0; i < client->num_texts; i++)
 		if (!hear(client, i) || !write_text(client, &texts[i]))
 			return false;
 	return true;
@@ -110,9 +117,8 @@ static bool write_texts(struct client *client, struct text *texts)
 static bool allocate(struct client *client, struct text **ret_texts)
 {
 	struct text *texts = calloc(client->num_texts, sizeof(*texts));
-	uint32_t i;
 
-	for (i = 0; texts && i < client->num_texts; i++) {
+	for (uint32_t i = 0; texts && i < client->num_texts; i++) {
 		texts[i].logits = malloc(client->logits_size);
 		if (!texts[i].logits)
 			return report_fail(&client->report, false, "no memory");
@@ -139,11 +145,14 @@ static bool has_varied_tokens(struct client *client, const struct text *text)
 static bool set_up(void *arg)
 {
 	struct client *client = arg;
-	const char *missing = whisper_open(&client->whisper);
-	uint32_t i;
+#define WHISPER_NAME(type, name, parameters) "whisper_" #name,
+	static const char *const files[] = { "libwhisper.so.1", NULL }, *const names[] = {
+		WHISPER_FUNCTIONS(WHISPER_NAME) "ggml_backend_load_all", NULL
+	};
+#undef WHISPER_NAME
 
-	if (missing)
-		return report_fail(&client->report, false, "there is no %s", missing);
+	if (!library_open(&client->report, files, names, &client->whisper))
+		return false;
 	client->whisper.load_backends();
 	client->context = client->whisper.init_from_file(client->model);
 	if (!client->context)
@@ -152,7 +161,7 @@ static bool set_up(void *arg)
 	if (!allocate(client, &client->expected) || !allocate(client, &client->now) ||
 	    !write_texts(client, client->expected))
 		return false;
-	for (i = 0; i < client->num_texts; i++)
+	for (uint32_t i = 0; i < client->num_texts; i++)
 		if (!has_varied_tokens(client, &client->expected[i]))
 			return false;
 	return true;
@@ -211,39 +220,20 @@ static bool tear_down(void *arg)
 	return true;
 }
 
-static const char *parse(int argc, char **argv, struct client *client)
-{
-	static const struct option options[] = {
-		{ "log", required_argument, NULL, 'l' },
-		{ "model", required_argument, NULL, 'm' },
-		{ "texts", required_argument, NULL, 't' },
-		{ 0 },
-	};
-	const char *log = NULL;
-	int option;
-
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option == 'l')
-			log = optarg;
-		else if (option == 'm')
-			client->model = optarg;
-		else if (option == 't')
-			client->num_texts = (uint32_t)strtoul(optarg, NULL, 10);
-		else
-			return NULL;
-	}
-	return optind == argc && client->model && client->num_texts ? log : NULL;
-}
-
 int main(int argc, char **argv)
 {
 	static struct client client;
-	const char *log = parse(argc, argv, &client);
+	const char *log = NULL;
+	const struct choice choices[] = {
+		{ "--log", .text = &log, .is_needed = true },
+		{ "--model", .text = &client.model, .is_needed = true },
+		{ "--texts", .number = &client.num_texts, .is_needed = true },
+		{ 0 },
+	};
 
-	if (!log) {
-		(void)fprintf(stderr, "usage: whisper_client --log FILE --model FILE --texts N\n");
+	(void)argc;
+	if (!options_parse(argv, choices))
 		return 2;
-	}
 	report_init(&client.report, log);
 	return serve(&(struct serve){ &client.report, &client, set_up, begin, verify, tear_down });
 }

@@ -19,7 +19,7 @@ rccl_on() { # MACHINE
 # start_rccl TRANSPORT COLLECTIVES: what RCCL says of its channels has the transport.
 start_rccl() {
 	rccl_on two
-	NCCL_DEBUG_FILE=$work/nccl.log program=rccl_client start_client ${drained:+--may-have-ended} --collectives "$2"
+	NCCL_DEBUG_FILE=$work/nccl.log program=rccl_client start_client ${drained:+--may-have-ended 1} --collectives "$2"
 	has_line nccl.log " via $1"
 }
 
