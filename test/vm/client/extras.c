@@ -3,10 +3,8 @@
  * talks to the devices by plain ioctls, not through libhsakmt. */
 #include "extras.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/kfd_ioctl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +21,9 @@
 
 #include <amdgpu_drm.h>
 
-#define TOPOLOGY "/sys/class/kfd/kfd/topology/nodes"
+#include "raw_gem.h"
+#include "raw_kfd.h"
+
 /* Above everything that libraries open, so that a dump meets it after /dev/kfd. */
 #define HIGH_FD        200
 #define ANSWER_STEP_NS 1000000
@@ -34,96 +34,34 @@ struct extras_child {
 	int error; /* what an ioctl on the inherited /dev/kfd gave */
 };
 
-static int topology_read_number(int node, const char *file, const char *name, long *ret_value)
+int extras_open_render(struct report *report, const char *gpu_choice, int *ret_fd)
 {
-	char path[128], key[64];
-	int ret = -ENOENT;
-	long value;
-	FILE *stream;
+	int index = strcmp(gpu_choice, "all") == 0 ? 0 : atoi(gpu_choice), count = 0;
+	struct raw_gpu gpus[RAW_GPUS];
+	int ret = raw_list_gpus(gpus, &count, NULL);
 
-	snprintf(path, sizeof(path), TOPOLOGY "/%d/%s", node, file);
-	stream = fopen(path, "re");
-	if (!stream)
-		return -errno;
-	if (!name && fscanf(stream, "%ld", ret_value) == 1)
-		ret = 0;
-	while (name && ret < 0 && fscanf(stream, "%63s %ld", key, &value) == 2) {
-		if (strcmp(key, name) == 0) {
-			*ret_value = value;
-			ret = 0;
-		}
-	}
-	fclose(stream);
-	return ret;
-}
-
-/* The render minor of the @index-th GPU, without the help of libhsakmt: it opens /dev/kfd. */
-static int topology_find_render_minor(long index, int *ret_minor)
-{
-	long gpu_id, minor;
-	int ret;
-
-	for (int node = 0;; node++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), TOPOLOGY "/%d", node);
-		if (access(path, F_OK) < 0)
-			return -errno;
-		/* GPUs that are hidden from this process cannot be read. */
-		ret = topology_read_number(node, "gpu_id", NULL, &gpu_id);
-		if (ret < 0 || gpu_id == 0 || index-- > 0)
-			continue;
-		ret = topology_read_number(node, "properties", "drm_render_minor", &minor);
-		if (ret < 0)
-			return ret;
-		*ret_minor = (int)minor;
-		return 0;
-	}
-}
-
-int extras_find_render_minor(const char *gpu_choice, int *ret_minor)
-{
-	long index = strcmp(gpu_choice, "all") == 0 ? 0 : strtol(gpu_choice, NULL, 10);
-
-	return topology_find_render_minor(index, ret_minor);
-}
-
-static int extras_open_render(struct extras *extras, int *ret_fd)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/dev/dri/renderD%d", extras->render_minor);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return report_fail(extras->report, -errno, "cannot open %s: %s", path,
-				   strerror(errno));
-	*ret_fd = fd;
-	return 0;
+	if (ret == 0)
+		ret = index < count ? raw_open_render(&gpus[index], ret_fd) : -ENODEV;
+	return ret < 0 ? report_fail(report, ret, "no render node of GPU %s: %s", gpu_choice,
+				     strerror(-ret))
+		       : 0;
 }
 
 int extras_init(struct report *report, const struct extras_options *options, const char *gpu_choice,
 		struct extras *extras)
 {
-	int ret;
-
 	*extras = (struct extras){
 		.report = report,
 		.options = *options,
+		.gpu_choice = gpu_choice,
 		.render_fd = -1,
 		.kfd_fd = -1,
 		.second_kfd_fd = -1,
 		.gem_fd = -1,
 		.undumpable_fd = -1,
 	};
-	if (!options->render_first && !options->compute_first && !options->gem_bo)
-		return 0;
-	ret = extras_find_render_minor(gpu_choice, &extras->render_minor);
-	if (ret < 0)
-		return report_fail(report, ret, "no render node of GPU %s: %s", gpu_choice,
-				   strerror(-ret));
 	return options->render_first || options->compute_first
-		       ? extras_open_render(extras, &extras->render_fd)
+		       ? extras_open_render(report, gpu_choice, &extras->render_fd)
 		       : 0;
 }
 
@@ -173,10 +111,9 @@ static int extras_share_compute(struct extras *extras)
 static int kfd_touch(int fd)
 {
 	struct kfd_ioctl_get_version_args args = { 0 };
+	int ret = raw_ioctl(fd, AMDKFD_IOC_GET_VERSION, &args);
 
-	if (ioctl(fd, AMDKFD_IOC_GET_VERSION, &args) < 0)
-		return -errno;
-	return args.major_version == 1 ? 0 : -EPROTO;
+	return ret == 0 && args.major_version != 1 ? -EPROTO : ret;
 }
 
 static _Noreturn void child_main(int kfd_fd, struct extras_child *answers)
@@ -237,17 +174,15 @@ int extras_open(struct extras *extras)
 
 static int extras_create_gem_bo(struct extras *extras)
 {
-	union drm_amdgpu_gem_create args = {
-		.in = { .bo_size = 65536, .alignment = 4096, .domains = AMDGPU_GEM_DOMAIN_GTT },
-	};
-	int ret = extras_open_render(extras, &extras->gem_fd);
+	uint32_t handle;
+	int ret = extras_open_render(extras->report, extras->gpu_choice, &extras->gem_fd);
 
 	if (ret < 0)
 		return ret;
-	if (ioctl(extras->gem_fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &args) < 0)
-		return report_fail(extras->report, -errno, "cannot create a GEM object: %s",
-				   strerror(errno));
-	return 0;
+	ret = raw_gem_create(extras->gem_fd, AMDGPU_GEM_DOMAIN_GTT, 65536, &handle);
+	return ret < 0 ? report_fail(extras->report, ret, "cannot create a GEM object: %s",
+				     strerror(-ret))
+		       : 0;
 }
 
 /* No CRIU saves a userfaultfd. Unlike an io_uring it can be sent over a socket, so that CRIU

@@ -21,7 +21,7 @@ struct extras_options {
 struct extras {
 	struct report *report;
 	struct extras_options options;
-	int render_minor;
+	const char *gpu_choice;
 	int render_fd; /* below /dev/kfd */
 	int kfd_fd;    /* libhsakmt's */
 	int second_kfd_fd;
@@ -31,8 +31,9 @@ struct extras {
 	struct extras_child *answers; /* shared with the child */
 };
 
-/* The render minor of the first GPU of @gpu_choice (of --gpus), found without opening /dev/kfd. */
-int extras_find_render_minor(const char *gpu_choice, int *ret_minor);
+/* Opens the render node of the first GPU of @gpu_choice (of --gpus), without opening /dev/kfd. Its
+ * failure is reported. */
+int extras_open_render(struct report *report, const char *gpu_choice, int *ret_fd);
 
 /* What has to come before /dev/kfd is opened. @gpu_choice is that of --gpus. */
 int extras_init(struct report *report, const struct extras_options *options, const char *gpu_choice,

@@ -5,34 +5,30 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/kfd_ioctl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #include "memory.h"
 #include "pattern.h"
+#include "raw_kfd.h"
 
 /* Their copies fit into the ring of a transfer queue. */
 #define BATCH 256u
 /* Above the ids of other buffers. */
 #define FIRST_ID (1u << 24)
-#define VRAM                                                                                   \
-	((uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_VRAM | (uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | \
-	 (uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE)
+#define VRAM     (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | RAW_WRITABLE | KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE)
 
 struct many {
 	struct report *report;
-	int kfd_fd;
+	struct raw_process process; /* libhsakmt's file */
 	uint32_t gpu_id;
 	struct sdma_queue *queue;
 	struct memory staging;
 	/* They lie one after the other, in address space that nothing else is put into. */
 	char *region;
 	size_t region_bytes;
-	uint64_t *handles;
+	struct raw_bo *bos;
 	unsigned int count; /* of those that there are */
 	uint32_t instance;
 };
@@ -107,64 +103,38 @@ static int batch_verify(struct many *many, unsigned int first)
 
 static int buffer_make(struct many *many, unsigned int i)
 {
-	struct kfd_ioctl_alloc_memory_of_gpu_args alloc = {
-		.va_addr = (uintptr_t)address_of(many, i),
-		.size = MANY_BYTES,
-		.gpu_id = many->gpu_id,
-		.flags = VRAM,
-	};
-	struct kfd_ioctl_map_memory_to_gpu_args map = {
-		.device_ids_array_ptr = (uintptr_t)&many->gpu_id,
-		.n_devices = 1,
-	};
+	struct raw_bo *bo = &many->bos[i];
+	int ret;
 
-	if (ioctl(many->kfd_fd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &alloc) < 0)
-		return report_fail(many->report, -errno, "no buffer %u of many: %s", i,
-				   strerror(errno));
-	many->handles[many->count++] = map.handle = alloc.handle;
-	if (ioctl(many->kfd_fd, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map) < 0 || map.n_success != 1)
-		return report_fail(many->report, -EIO, "cannot map buffer %u of many: %s", i,
-				   strerror(errno));
-	return 0;
+	*bo = (struct raw_bo){ .address = address_of(many, i), .size = MANY_BYTES };
+	ret = raw_alloc_at(&many->process, many->gpu_id, VRAM, bo);
+	many->count += ret == 0;
+	if (ret == 0)
+		ret = raw_map(&many->process, bo, many->gpu_id);
+	return ret < 0 ? report_fail(many->report, ret, "no buffer %u of many: %s", i,
+				     strerror(-ret))
+		       : 0;
 }
 
-static void buffer_free(struct many *many, unsigned int i)
+static void buffer_free(struct many *many, const struct raw_bo *bo)
 {
-	struct kfd_ioctl_unmap_memory_from_gpu_args unmap = {
-		.handle = many->handles[i],
-		.device_ids_array_ptr = (uintptr_t)&many->gpu_id,
-		.n_devices = 1,
-	};
-	struct kfd_ioctl_free_memory_of_gpu_args args = { .handle = many->handles[i] };
+	int ret = raw_unmap(&many->process, bo, many->gpu_id);
 
-	if (ioctl(many->kfd_fd, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, &unmap) < 0 ||
-	    ioctl(many->kfd_fd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args) < 0)
-		report_fail(many->report, -errno, "cannot free buffer %u of many: %s", i,
-			    strerror(errno));
-}
-
-static int read_gpu_id(uint32_t node, uint32_t *ret_id)
-{
-	char path[96];
-	FILE *file;
-	int got;
-
-	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/topology/nodes/%u/gpu_id", node);
-	file = fopen(path, "re");
-	if (!file)
-		return -errno;
-	got = fscanf(file, "%" SCNu32, ret_id);
-	fclose(file);
-	return got == 1 ? 0 : -EIO;
+	if (ret == 0)
+		ret = raw_free(&many->process, bo);
+	if (ret < 0)
+		report_fail(many->report, ret, "cannot free one of many buffers: %s",
+			    strerror(-ret));
 }
 
 static int many_make(struct many *many, const struct gpu *gpu, unsigned int count)
 {
 	struct gpus only = memory_only(gpu);
-	int ret = read_gpu_id(gpu->node, &many->gpu_id);
+	int ret = raw_list_gpus(many->process.gpu, &many->process.gpus, NULL);
 
 	if (ret < 0)
 		return report_fail(many->report, ret, "GPU %d has no id", gpu->index);
+	many->gpu_id = many->process.gpu[gpu->index].gpu_id;
 	many->region = mmap(NULL, many->region_bytes, PROT_NONE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (many->region == MAP_FAILED)
@@ -185,13 +155,13 @@ int many_new(struct report *report, int kfd_fd, const struct gpu *gpu, struct sd
 	int ret;
 
 	if (many)
-		many->handles = calloc(count, sizeof(*many->handles));
-	if (!many || !many->handles) {
+		many->bos = calloc(count, sizeof(*many->bos));
+	if (!many || !many->bos) {
 		free(many);
 		return report_fail(report, -ENOMEM, "no memory for a list of %u buffers", count);
 	}
 	many->report = report;
-	many->kfd_fd = kfd_fd;
+	many->process.kfd = kfd_fd;
 	many->queue = queue;
 	many->instance = instance;
 	many->region = MAP_FAILED;
@@ -210,11 +180,11 @@ void many_free(struct many *many)
 	if (!many)
 		return;
 	for (unsigned int i = 0; i < many->count; i++)
-		buffer_free(many, i);
+		buffer_free(many, &many->bos[i]);
 	memory_free(many->report, &many->staging);
 	if (many->region != MAP_FAILED)
 		munmap(many->region, many->region_bytes);
-	free(many->handles);
+	free(many->bos);
 	free(many);
 }
 

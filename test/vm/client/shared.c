@@ -8,48 +8,37 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <amdgpu_drm.h>
 #include <hsakmt.h>
 
 #include "extras.h"
+#include "raw_gem.h"
+#include "raw_kfd.h"
 
 #define SHARED_BYTES 65536
 #define WORDS_MAX    64
 
 static int export_buffer(int render, int *ret_fd)
 {
-	union drm_amdgpu_gem_create create = {
-		.in = { .bo_size = SHARED_BYTES,
-			.alignment = 4096,
-			.domains = AMDGPU_GEM_DOMAIN_VRAM },
-	};
 	struct drm_prime_handle prime = { .flags = DRM_RDWR };
+	int ret = raw_gem_create(render, AMDGPU_GEM_DOMAIN_VRAM, SHARED_BYTES, &prime.handle);
 
-	if (ioctl(render, DRM_IOCTL_AMDGPU_GEM_CREATE, &create) < 0)
-		return -errno;
-	prime.handle = create.out.handle;
-	if (ioctl(render, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime) < 0)
-		return -errno;
+	if (ret == 0)
+		ret = raw_ioctl(render, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime);
 	*ret_fd = prime.fd;
-	return 0;
+	return ret;
 }
 
 int shared_make(struct report *report, const char *gpu_choice, int *ret_fd)
 {
-	char path[64];
-	int minor, render, ret;
+	int render, ret = extras_open_render(report, gpu_choice, &render);
 
-	ret = extras_find_render_minor(gpu_choice, &minor);
 	if (ret < 0)
-		return report_fail(report, ret, "no render node of GPU %s", gpu_choice);
-	snprintf(path, sizeof(path), "/dev/dri/renderD%d", minor);
-	render = open(path, O_RDWR | O_CLOEXEC);
-	ret = render < 0 ? -errno : export_buffer(render, ret_fd);
-	if (render >= 0)
-		close(render);
+		return ret;
+	ret = export_buffer(render, ret_fd);
+	close(render);
 	return ret < 0 ? report_fail(report, ret, "cannot make a buffer to share: %s",
 				     strerror(-ret))
 		       : 0;
