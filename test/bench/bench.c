@@ -18,7 +18,6 @@
 #include "methods.h"
 #include "proof.h"
 #include "simulator.h"
-#include "smoke.h"
 #include "staging.h"
 #include "usage.h"
 
@@ -361,14 +360,29 @@ static int compare_reads(struct bench *bench, struct round *round)
  * skip such contents. BOs that stand in a job several times would have the bytes of the last. */
 static int prove(struct bench *bench)
 {
-	int ret = 0;
+	if (bench->subject.repeats > 1)
+		return bench->proof_only ? -EMFILE : 0;
+	if (!bench->cuda && !bench->real && !bench->proof_only)
+		return 0;
+	return proof_run(&bench->places, bench->subject.jobs, bench->subject.num_jobs,
+			 &bench->settings, bench->cuda);
+}
 
-	if ((bench->cuda || bench->real) && bench->subject.repeats == 1)
-		ret = proof_run(&bench->places, bench->subject.jobs, bench->subject.num_jobs,
-				&bench->settings, bench->cuda);
-	if (!ret && bench->proof_only)
-		printf("proved\n");
-	return ret;
+/* -EIO after the lines of the simulator, if the proof has broken a rule of the driver or has left a
+ * buffer behind. */
+static int check_simulator(void)
+{
+	char violations[4096] = "";
+	int ret = simulator_write("process_exit", "1");
+
+	if (ret >= 0)
+		ret = simulator_read("violations", violations, sizeof(violations));
+	if (ret < 0)
+		return ret;
+	if (!atoi(violations))
+		return 0;
+	printf("%s", violations);
+	return -EIO;
 }
 
 /* Whether the case has no reference and no storage alone. */
@@ -380,7 +394,7 @@ static bool compares(const struct bench *bench)
 static int measure_all(struct bench *bench)
 {
 	double storage_s = 0;
-	int ret = set_knob(bench, "skip_copies", !bench->cuda);
+	int ret = set_knob(bench, "skip_copies", !bench->cuda && !bench->proof_only);
 
 	if (!ret)
 		ret = set_knob(bench, "engine_latency_us", bench->cuda ? 0 : bench->latency_us);
@@ -522,6 +536,10 @@ static int run(struct bench *bench)
 		 : bench->reads_only   ? print_reads
 				       : print_line)(bench);
 	subject_done(&bench->subject);
+	if (!ret && bench->proof_only) {
+		ret = check_simulator();
+		puts(ret < 0 ? "not proved" : "proved");
+	}
 	return ret;
 }
 
@@ -540,8 +558,6 @@ int main(int argc, char **argv)
 
 	criu_stub.log_level = 1;
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (argc == 3 && !strcmp(argv[1], "-S"))
-		return smoke(argv[2]);
 	if (argc == 2 && !strcmp(argv[1], "-H")) {
 		printf("%.6f\n", sums_alone_run((unsigned int)usable_processors()));
 		return 0;

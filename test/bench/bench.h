@@ -39,7 +39,8 @@ struct bench {
 	unsigned int gpus, rounds;
 	bool save, half_zero, checksums_only, kept_only, reads_only;
 	/* A CUDA device is the copy engine, or a GPU of this machine is, without the simulator.
-	 * With proof_only, only the bytes are compared. */
+	 * With proof_only, the bytes that the simulator's engine or the CUDA device moves are
+	 * compared, and nothing is measured. */
 	bool cuda, real, proof_only;
 	/* Methods of storage alone: the best, the second best, and the current one. */
 	unsigned int ways[BEST_WAYS], way;

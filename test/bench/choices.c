@@ -24,8 +24,8 @@ static void usage(void)
 		"  -r  only a restore, and its reads and checksums alone\n"
 		"  -w WAY:WAY  of storage alone, if it is known which are the best\n"
 		"  -A  the GPU of this machine is the copy engine, and there is no simulator\n"
-		"  -C  a CUDA device is the copy engine   -P  the same, and no times\n"
-		"bench -S DIRECTORY  moves bytes and compares them; no times\n"
+		"  -C  a CUDA device is the copy engine\n"
+		"  -P  moves bytes and compares them, with -C by that device; no times\n"
 		"bench -H  seconds for the sums of 10^9 bytes\n"
 		"  WORDS: see test/native/workload.h\n");
 }
@@ -47,6 +47,8 @@ static int check_choices(struct bench *bench)
 	    (!bench->save || bench->gpus > 1 || !strcmp(bench->storage, "stream")))
 		return -EINVAL;
 	if (bench->reads_only && !strcmp(bench->storage, "stream"))
+		return -EINVAL;
+	if (bench->real && bench->proof_only)
 		return -EINVAL;
 	if (!strcmp(bench->storage, "stream"))
 		bench->places.directory = NULL;
@@ -121,7 +123,7 @@ static int parse_switch(int option, struct bench *bench)
 	case 'P':
 		bench->proof_only = true;
 		bench->save = false;
-		/* fall through */
+		return 0;
 	case 'C':
 		bench->cuda = true;
 		return 0;

@@ -77,7 +77,7 @@ static int open_stream(struct content_job *job, bool save, struct stream *stream
 	return -pthread_create(&stream->thread, NULL, save ? take_all : give_all, stream);
 }
 
-void places_path(const struct places *places, size_t job, char *ret_path, size_t size)
+static void path_of(const struct places *places, size_t job, char *ret_path, size_t size)
 {
 	(void)snprintf(ret_path, size, "%s/pages-%zu.img", places->directory, job);
 }
@@ -86,7 +86,7 @@ static int open_file(const struct places *places, size_t index, struct content_j
 {
 	char path[4096];
 
-	places_path(places, index, path, sizeof(path));
+	path_of(places, index, path, sizeof(path));
 	job->streamed = false;
 	job->image_fd =
 		open(path, O_CLOEXEC | (save ? O_RDWR | O_CREAT | O_TRUNC : O_RDONLY), 0600);
@@ -140,7 +140,7 @@ void places_remove(const struct places *places, size_t num_jobs)
 	if (!places->directory)
 		return;
 	for (size_t i = 0; i < num_jobs; i++) {
-		places_path(places, i, path, sizeof(path));
+		path_of(places, i, path, sizeof(path));
 		(void)unlink(path);
 	}
 	fd = open(places->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

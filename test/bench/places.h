@@ -21,7 +21,5 @@ int places_open(struct places *places, struct content_job *jobs, size_t num_jobs
 int places_close(struct places *places, struct content_job *jobs, size_t num_jobs);
 /* Removes the files, and waits for the file system. */
 void places_remove(const struct places *places, size_t num_jobs);
-/* The path of the file of @job. */
-void places_path(const struct places *places, size_t job, char *ret_path, size_t size);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -107,39 +106,23 @@ static int repeat_bos(const struct content_job *made, size_t wanted, struct cont
 	return 0;
 }
 
-static int note_origins(struct subject *subject, uint32_t gpu, size_t job, size_t per_pass)
-{
-	const struct workload *workload = &subject->workload;
-	size_t *origins = calloc(per_pass + 1, sizeof(*origins)), count = 0;
-
-	if (!origins)
-		return -ENOMEM;
-	subject->origins[job] = origins;
-	for (size_t i = 0; i < workload->num_bos && count < per_pass; i++) {
-		if (workload->bos[i].gpu == gpu && workload_has_content(&workload->bos[i]))
-			origins[count++] = i;
-	}
-	return count == per_pass ? 0 : -EIO;
-}
-
 static int add_job(struct subject *subject, const struct topology *topology, uint32_t gpu,
 		   size_t wanted)
 {
-	const struct content_job *made = &subject->work.jobs[gpu];
+	struct content_job *job = &subject->jobs[subject->num_jobs];
 	const struct topology_node *node;
-	size_t job = subject->num_jobs;
 	int ret;
 
 	node = topology_find_gpu(topology, subject->state.devices[gpu].actual_gpu_id);
 	if (!node)
 		return -ENODEV;
-	ret = repeat_bos(made, wanted, &subject->jobs[job]);
+	ret = repeat_bos(&subject->work.jobs[gpu], wanted, job);
 	if (ret < 0)
 		return ret;
 	subject->num_jobs++;
-	subject->jobs[job].render_minor = node->drm_render_minor;
-	subject->bytes += content_size(subject->jobs[job].bos, wanted);
-	return note_origins(subject, gpu, job, made->num_bos);
+	job->render_minor = node->drm_render_minor;
+	subject->bytes += content_size(job->bos, wanted);
+	return 0;
 }
 
 /* @wanted: BOs of all GPUs together. */
@@ -149,8 +132,7 @@ static int add_jobs(struct subject *subject, size_t wanted)
 	int ret = topology_read(TOPOLOGY_SYSFS, &topology);
 
 	subject->jobs = calloc(subject->work.num_jobs + 1, sizeof(*subject->jobs));
-	subject->origins = calloc(subject->work.num_jobs + 1, sizeof(*subject->origins));
-	if (!subject->jobs || !subject->origins)
+	if (!subject->jobs)
 		return -ENOMEM;
 	for (uint32_t i = 0; !ret && i < subject->work.num_jobs; i++) {
 		if (subject->work.jobs[i].num_bos)
@@ -183,12 +165,9 @@ int subject_make(const char *words, uint64_t most_bytes, struct subject *ret_sub
 
 void subject_done(struct subject *subject)
 {
-	for (size_t i = 0; i < subject->num_jobs; i++) {
+	for (size_t i = 0; i < subject->num_jobs; i++)
 		free(subject->jobs[i].bos);
-		free(subject->origins[i]);
-	}
 	free(subject->jobs);
-	free(subject->origins);
 	kfd_jobs_done(&subject->work);
 	kfd_state_done(&subject->state);
 	if (subject->client)
@@ -196,46 +175,4 @@ void subject_done(struct subject *subject)
 	task_done(&subject->task);
 	workload_done(&subject->workload);
 	*subject = (struct subject){ 0 };
-}
-
-static int with_memory(const struct content_bo *bo, size_t origin, const struct subject *subject,
-		       bool scribble)
-{
-	uint64_t good = bo->size;
-	char *memory = mmap(NULL, bo->size, PROT_READ | PROT_WRITE, MAP_SHARED, bo->dmabuf_fd, 0);
-
-	if (memory == MAP_FAILED)
-		return complain(-errno, "mmap of a dma-buf");
-	if (scribble)
-		memset(memory, 0xee, bo->size);
-	else if (workload_has_pattern(&subject->workload, origin))
-		good = workload_check(&subject->workload, origin, 0, memory, bo->size);
-	(void)munmap(memory, bo->size);
-	if (good == bo->size)
-		return 0;
-	(void)fprintf(stderr, "bench: BO %zu of %llu bytes is wrong at byte %llu\n", origin,
-		      (unsigned long long)bo->size, (unsigned long long)good);
-	return -EIO;
-}
-
-static int for_all(const struct subject *subject, bool scribble)
-{
-	int ret = 0;
-
-	for (size_t job = 0; job < subject->num_jobs; job++) {
-		for (size_t i = 0; !ret && i < subject->jobs[job].num_bos; i++)
-			ret = with_memory(&subject->jobs[job].bos[i], subject->origins[job][i],
-					  subject, scribble);
-	}
-	return ret;
-}
-
-int subject_scribble(const struct subject *subject)
-{
-	return for_all(subject, true);
-}
-
-int subject_verify(const struct subject *subject)
-{
-	return for_all(subject, false);
 }

@@ -23,8 +23,6 @@ struct subject {
 	struct content_job *jobs;
 	size_t num_jobs;
 	uint64_t bytes;
-	/* The workload's BO of each BO of the jobs; a row for each job. */
-	size_t **origins;
 	/* Each BO is so many times in its job, because a process may lack descriptors for all BOs.
 	 */
 	size_t repeats;
@@ -34,10 +32,5 @@ struct subject {
  * at most that; they are never scaled up. -errno after a line; subject_done() may follow. */
 int subject_make(const char *words, uint64_t most_bytes, struct subject *ret_subject);
 void subject_done(struct subject *subject);
-
-/* Only for subjects that the workload has filled and that repeat no BO. verify: -EIO after a line.
- */
-int subject_scribble(const struct subject *subject);
-int subject_verify(const struct subject *subject);
 
 #endif
