@@ -17,8 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FDS_MAX (1 << 20)
-
 static int any_minor;
 
 static FILE *open_of(const char *pid, const char *name)
@@ -42,50 +40,45 @@ static void show_name(const char *name)
 	puts(name);
 }
 
-static int compare_numbers(const void *a, const void *b)
+static int is_number(const struct dirent *entry)
 {
-	return *(const int *)a - *(const int *)b;
+	return isdigit((unsigned char)*entry->d_name);
 }
 
 static void show_fds(const char *pid)
 {
-	static int fds[FDS_MAX];
-	char path[64], target[512];
-	struct dirent *entry;
-	size_t count = 0;
-	DIR *dir;
+	char path[sizeof("/proc//fd/") + 32], target[512];
+	struct dirent **fds;
+	int count;
 
 	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir)) && count < FDS_MAX) {
-		if (isdigit((unsigned char)*entry->d_name))
-			fds[count++] = atoi(entry->d_name);
-	}
-	if (dir)
-		closedir(dir);
-	qsort(fds, count, sizeof(*fds), compare_numbers);
-	for (size_t i = 0; i < count; i++) {
+	count = scandir(path, &fds, is_number, versionsort);
+	for (int i = 0; i < count; i++) {
 		ssize_t length;
 
-		snprintf(path, sizeof(path), "/proc/%s/fd/%d", pid, fds[i]);
+		snprintf(path, sizeof(path), "/proc/%s/fd/%.16s", pid, fds[i]->d_name);
 		length = readlink(path, target, sizeof(target) - 1);
 		target[length < 0 ? 0 : length] = '\0';
-		printf("%d ", fds[i]);
+		printf("%s ", fds[i]->d_name);
 		show_name(target);
+		free(fds[i]);
 	}
+	if (count >= 0)
+		free(fds);
 }
 
-static void show_limit(const char *pid)
+/* The line of a file of the process that begins with @start; "" without one. */
+static const char *line_of(const char *pid, const char *name, const char *start)
 {
-	FILE *limits = open_of(pid, "limits");
-	char line[256];
+	FILE *file = open_of(pid, name);
+	static char line[512];
+	int found = 0;
 
-	while (limits && fgets(line, sizeof(line), limits)) {
-		if (strstr(line, "open files"))
-			fputs(line, stdout);
-	}
-	if (limits)
-		fclose(limits);
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = !strncmp(line, start, strlen(start));
+	if (file)
+		fclose(file);
+	return found ? line : "";
 }
 
 struct mapping {
@@ -133,31 +126,17 @@ static void show_mappings(const char *pid)
 
 static long session_of(const char *pid)
 {
-	FILE *stat = open_of(pid, "stat");
-	char line[512] = "", *after;
-	long session = -1;
+	const char *line = line_of(pid, "status", "NSsid:");
 
-	if (stat && fgets(line, sizeof(line), stat) && (after = strrchr(line, ')')))
-		sscanf(after, ") %*c %*d %*d %ld", &session);
-	if (stat)
-		fclose(stat);
-	return session;
+	return *line ? atol(line + strlen("NSsid:")) : -1;
 }
 
 /* The pid in the process's own pid namespace, or 0 if the process has ended. */
 static long own_number(const char *pid)
 {
-	FILE *status = open_of(pid, "status");
-	char line[512];
-	long number = 0;
+	const char *line = line_of(pid, "status", "NSpid:");
 
-	while (status && fgets(line, sizeof(line), status)) {
-		if (!strncmp(line, "NSpid:", 6))
-			number = atol(strrchr(line, '\t') + 1);
-	}
-	if (status)
-		fclose(status);
-	return number;
+	return *line ? atol(strrchr(line, '\t') + 1) : 0;
 }
 
 /* By own number: a restore keeps that one only. */
@@ -166,11 +145,6 @@ static int compare_processes(const struct dirent **a, const struct dirent **b)
 	long first = own_number((*a)->d_name), second = own_number((*b)->d_name);
 
 	return first == second ? versionsort(a, b) : first < second ? -1 : 1;
-}
-
-static int is_process(const struct dirent *entry)
-{
-	return isdigit((unsigned char)*entry->d_name);
 }
 
 int main(int argc, char **argv)
@@ -182,7 +156,7 @@ int main(int argc, char **argv)
 		any_minor = 1;
 	if (argc != 2 + any_minor)
 		return 2;
-	count = scandir("/proc", &processes, is_process, compare_processes);
+	count = scandir("/proc", &processes, is_number, compare_processes);
 	for (int i = 0; i < count; i++) {
 		const char *pid = processes[i]->d_name;
 
@@ -190,7 +164,7 @@ int main(int argc, char **argv)
 			continue;
 		printf("process %s\n", pid);
 		show_fds(pid);
-		show_limit(pid);
+		fputs(line_of(pid, "limits", "Max open files"), stdout);
 		show_mappings(pid);
 		shown++;
 	}
