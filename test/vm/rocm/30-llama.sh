@@ -75,14 +75,20 @@ scenario_rocm_llama() { # long
 	echo "a word $((cold / 1000)) ms after the start, $((back / 1000)) ms after the restore" > seen.txt
 }
 
-scenario_rocm_llama_quantised() { # long
+# Killed in the middle of the text, and restored, perhaps on $then_machine: the text is that of a run without interruption.
+interrupted_llama() { # TYPE [ARG...]
 	machine one
-	write_whole q8_0
-	start_llama q8_0 text
+	write_whole "$@"
+	start_llama "$1" text "${@:2}"
 	stop_in_text
+	[ -z "${then_machine-}" ] || machine "$then_machine"
 	restore img
 	ends text
 	same_text whole text
+}
+
+scenario_rocm_llama_quantised() { # long
+	interrupted_llama q8_0
 }
 
 # A prompt of 20 words is read at once, which needs matrix instructions: rocBLAS has the kernels for F16. llama.cpp prints the
@@ -91,25 +97,12 @@ prompt="bade figo kula meni poru sate viwo zuha baha deba figu kufi lago menu po
 scenario_rocm_llama_prompt() { # long
 	local words=41
 
-	machine one
-	write_whole f16 -ub 512 -p "$prompt"
-	start_llama f16 text -ub 512 -p "$prompt"
-	stop_in_text
-	restore img
-	ends text
-	same_text whole text
+	interrupted_llama f16 -ub 512 -p "$prompt"
 }
 
 # On another GPU, with another gpu_id.
 scenario_rocm_llama_move() { # long
-	machine one
-	write_whole f16
-	start_llama f16 text
-	stop_in_text
-	machine one-other
-	restore img
-	ends text
-	same_text whole text
+	then_machine=one-other interrupted_llama f16
 }
 
 # The job runs on after the dump, and so does its copy when the job has ended. A copy needs the files as they were.
