@@ -24,7 +24,7 @@
 #include "preflight/preflight.h"
 #include "preflight/preflight_process.h"
 #include "session/dump_session.h"
-#include "sharing/dmabuf_holders.h"
+#include "sharing/dmabufs.h"
 #include "survey.h"
 
 /* The Linux release whose driver this is, or 0 if the driver is not that of the kernel. Only
@@ -338,8 +338,8 @@ static int check_kfd_files(struct dump_session *session, const struct survey *su
 /* Only CHECKPOINT tells which dma-bufs are those of BOs. */
 static int check_dmabufs(const struct dump_session *session)
 {
-	_cleanup_(dmabuf_holders_done) struct dmabuf_files files = { 0 };
-	int ret = dmabuf_holders_list(&session->tasks, &files);
+	_cleanup_(dmabufs_done) struct dmabuf_files files = { 0 };
+	int ret = dmabufs_list(&session->tasks, &files);
 
 	for (size_t i = 0; !ret && i < files.count; i++) {
 		const struct dmabuf_file *file = &files.list[i];

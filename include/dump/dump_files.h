@@ -6,7 +6,7 @@
  *
  * Dma-bufs: a program may keep a dma-buf of a BO, also one without /dev/kfd that hands it on. A
  * restore gives it a dma-buf of the restored BO. Such a BO is an object (shared_bos.h), also if one
- * process has it alone. dmabuf_bos.h says which BO a dma-buf is. */
+ * process has it alone. dmabufs.h says which BO a dma-buf is. */
 #ifndef AMDGPU_PLUGIN_DUMP_DUMP_FILES_H
 #define AMDGPU_PLUGIN_DUMP_DUMP_FILES_H
 

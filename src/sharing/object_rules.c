@@ -2,13 +2,14 @@
 /* Finds the BOs of a dump that are one object, and chooses the owner of each object. */
 #include "sharing/object_rules.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
-#include "sharing/dmabuf_holders.h"
+#include "sharing/dmabufs.h"
 #include "sharing/shared_bos.h"
 
 /* The references that an import on another PCI device holds: its attachment, its object, and the
@@ -23,28 +24,38 @@ int object_rules_compare(const void *a, const void *b)
 	return ORDER(one->process, other->process) ?: ORDER(one->index, other->index);
 }
 
-static int compare_offsets(const void *a, const void *b)
+/* 128 random bits. */
+static bool have_one_name(const struct shared_bo *one, const struct shared_bo *other)
 {
-	const struct shared_bo *one = a, *other = b;
-
-	return ORDER(one->device, other->device) ?: ORDER(one->offset, other->offset)
-						 ?: object_rules_compare(a, b);
+	return !memcmp(one->ipc.handle, other->ipc.handle, sizeof(one->ipc.handle));
 }
 
-static int compare_owner_places(const void *a, const void *b)
+int object_rules_compare_names(const void *a, const void *b)
 {
-	const struct shared_bo *one = a, *other = b;
+	const struct bo_name *one = a, *other = b;
 
-	return ORDER(one->owner_device, other->owner_device)
-		       ?: ORDER(one->owner_offset, other->owner_offset)
-		       ?: object_rules_compare(a, b);
+	return ORDER(one->is_inode, other->is_inode) ?: ORDER(one->device, other->device)
+						     ?: ORDER(one->number, other->number);
 }
 
-static int compare_inodes(const void *a, const void *b)
+struct bo_name object_rules_name_offset(const struct shared_bo *bo)
 {
-	const struct shared_bo *one = a, *other = b;
+	return (struct bo_name){ .device = bo->device, .number = bo->offset };
+}
 
-	return ORDER(one->inode, other->inode) ?: object_rules_compare(a, b);
+struct bo_name object_rules_name_inode(const struct shared_bo *bo)
+{
+	return (struct bo_name){ .is_inode = true, .number = bo->inode };
+}
+
+struct named_object {
+	struct bo_name name;
+	const struct shared_bo *bo;
+};
+
+static struct bo_name name_owner(const struct shared_bo *bo)
+{
+	return bo->owner_name;
 }
 
 static bool have_one_offset(const struct shared_bo *one, const struct shared_bo *other)
@@ -52,58 +63,24 @@ static bool have_one_offset(const struct shared_bo *one, const struct shared_bo 
 	return one->device == other->device && one->offset == other->offset;
 }
 
-static bool have_one_owner_place(const struct shared_bo *one, const struct shared_bo *other)
-{
-	return one->owner_device == other->owner_device && one->owner_offset == other->owner_offset;
-}
-
-static bool have_one_inode(const struct shared_bo *one, const struct shared_bo *other)
-{
-	return one->inode == other->inode;
-}
-
-/* 128 random bits. */
-static bool have_one_name(const struct shared_bo *one, const struct shared_bo *other)
-{
-	return !memcmp(one->ipc.handle, other->ipc.handle, sizeof(one->ipc.handle));
-}
-
-int object_rules_compare_handles(const void *a, const void *b)
-{
-	const struct shared_handle *one = a, *other = b;
-
-	return ORDER(one->is_import, other->is_import) ?: ORDER(one->device, other->device)
-						       ?: ORDER(one->key, other->key);
-}
-
-struct shared_handle object_rules_name_offset(const struct shared_bo *bo)
-{
-	return (struct shared_handle){ .device = bo->device, .key = bo->offset };
-}
-
-struct shared_handle object_rules_name_inode(const struct shared_bo *bo)
-{
-	return (struct shared_handle){ .is_import = true, .key = bo->inode };
-}
-
 /* The handles that name what @wanted does: *@ret_count of the list, from the one that is returned.
  */
-static const struct shared_handle *
-find_handles(const struct shared_bos *shared, const struct shared_handle *wanted, size_t *ret_count)
+static const struct shared_handle *find_handles(const struct shared_bos *shared,
+						const struct bo_name *wanted, size_t *ret_count)
 {
-	size_t first = lower_bound(wanted, shared->handles, shared->num_handles, sizeof(*wanted),
-				   object_rules_compare_handles);
+	size_t first = lower_bound(wanted, shared->handles, shared->num_handles,
+				   sizeof(*shared->handles), object_rules_compare_names);
 	size_t end = first;
 
 	while (end < shared->num_handles &&
-	       !object_rules_compare_handles(&shared->handles[end], wanted))
+	       !object_rules_compare_names(&shared->handles[end].name, wanted))
 		end++;
 	*ret_count = end - first;
 	return &shared->handles[first];
 }
 
 static bool has_handle_of_other(const struct shared_bos *shared, const struct shared_bo *bo,
-				const struct shared_handle *wanted)
+				const struct bo_name *wanted)
 {
 	size_t count;
 	const struct shared_handle *handles = find_handles(shared, wanted, &count);
@@ -121,30 +98,51 @@ static void note_named(struct shared_bos *shared)
 {
 	if (shared->num_handles)
 		qsort(shared->handles, shared->num_handles, sizeof(*shared->handles),
-		      object_rules_compare_handles);
+		      object_rules_compare_names);
 	for (size_t i = 0; shared->num_handles && i < shared->count; i++) {
 		struct shared_bo *bo = &shared->list[i];
-		const struct shared_handle by_offset = object_rules_name_offset(bo);
-		const struct shared_handle by_inode = object_rules_name_inode(bo);
+		const struct bo_name by_offset = object_rules_name_offset(bo);
+		const struct bo_name by_inode = object_rules_name_inode(bo);
 
 		bo->is_named = has_handle_of_other(shared, bo, &by_offset) ||
 			       has_handle_of_other(shared, bo, &by_inode);
 	}
 }
 
-/* Calls @act for each run of BOs in @list that are @alike, also for runs of one. */
-static void for_each_run(struct shared_bos *shared,
-			 bool (*alike)(const struct shared_bo *, const struct shared_bo *),
-			 void (*act)(struct shared_bos *shared, struct shared_bo *run,
-				     size_t count))
+static int compare_groups(const void *a, const void *b)
+{
+	const struct shared_bo *one = a, *other = b;
+
+	return object_rules_compare_names(&one->group, &other->group)
+		       ?: object_rules_compare(one, other);
+}
+
+static void sort(struct shared_bos *shared, int (*compare)(const void *, const void *))
+{
+	if (shared->count)
+		qsort(shared->list, shared->count, sizeof(*shared->list), compare);
+}
+
+/* Groups the BOs that have one @name: they follow each other in the list, in their old order. */
+static void group(struct shared_bos *shared, struct bo_name (*name)(const struct shared_bo *bo))
+{
+	for (size_t i = 0; i < shared->count; i++)
+		shared->list[i].group = name(&shared->list[i]);
+	sort(shared, compare_groups);
+}
+
+/* Calls @act for each group, also for those of one BO. */
+static void for_each_group(struct shared_bos *shared,
+			   void (*act)(struct shared_bos *shared, struct shared_bo *run,
+				       size_t count))
 {
 	size_t first = 0;
 
 	for (size_t i = 1; i <= shared->count; i++) {
-		if (i < shared->count && alike(&shared->list[first], &shared->list[i]))
+		if (i < shared->count &&
+		    !object_rules_compare_names(&shared->list[first].group, &shared->list[i].group))
 			continue;
-		if (i > first)
-			act(shared, &shared->list[first], i - first);
+		act(shared, &shared->list[first], i - first);
 		first = i;
 	}
 }
@@ -198,8 +196,8 @@ static const char *find_owner(const struct shared_bo *run, size_t count,
 
 /* The entries of a dma-buf have several offsets. Those on the PCI device of the owner have its
  * offset. */
-static const char *find_owner_place(const struct shared_bo *run, size_t count,
-				    const struct shared_bo **ret_owner)
+static const char *find_owner_of_inode(const struct shared_bo *run, size_t count,
+				       const struct shared_bo **ret_owner)
 {
 	const char *problem = find_owner(run, count, ret_owner);
 
@@ -217,7 +215,7 @@ static const char *find_owner_place(const struct shared_bo *run, size_t count,
 /* The import of a buffer on another PCI device is an object of the kernel with an offset of its
  * own, and with the dma-buf of the buffer (amdgpu_gem_prime_import() in amdgpu_dma_buf.c, Linux
  * 6.12). Up to Linux 6.7 there are no such imports, and each export has a dma-buf of its own. */
-static void set_owner_place(struct shared_bos *shared, struct shared_bo *run, size_t count)
+static void set_owner_name(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	const struct shared_bo *owner;
 	const char *problem;
@@ -225,20 +223,18 @@ static void set_owner_place(struct shared_bos *shared, struct shared_bo *run, si
 	(void)shared;
 	if (!have_several_offsets(run, count))
 		return;
-	problem = find_owner_place(run, count, &owner);
+	problem = find_owner_of_inode(run, count, &owner);
 	note_problem(run, count, problem);
-	for (size_t i = 0; !problem && i < count; i++) {
-		run[i].owner_device = owner->device;
-		run[i].owner_offset = owner->offset;
-	}
+	for (size_t i = 0; !problem && i < count; i++)
+		run[i].owner_name = object_rules_name_offset(owner);
 }
 
 /* The dma-bufs of one offset are one dma-buf, or lead to no other offset. */
-static void check_owner_places(struct shared_bos *shared, struct shared_bo *run, size_t count)
+static void check_owner_names(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	(void)shared;
 	for (size_t i = 1; i < count; i++) {
-		if (!have_one_owner_place(&run[0], &run[i]))
+		if (object_rules_compare_names(&run[0].owner_name, &run[i].owner_name))
 			note_problem(run, count, "its entries have different dma-bufs");
 	}
 }
@@ -254,7 +250,7 @@ static bool is_first(const struct shared_bo *run, size_t index,
 	return true;
 }
 
-static uint64_t count_handles(const struct shared_bos *shared, const struct shared_handle *wanted)
+static uint64_t count_handles(const struct shared_bos *shared, const struct bo_name *wanted)
 {
 	size_t count = 0;
 
@@ -267,7 +263,7 @@ static uint64_t count_handles(const struct shared_bos *shared, const struct shar
 static uint64_t count_files(const struct shared_bos *shared, const struct shared_bo *run,
 			    size_t count)
 {
-	struct shared_handle wanted = object_rules_name_inode(run);
+	struct bo_name wanted = object_rules_name_inode(run);
 	uint64_t files = IMPORT_REFERENCES * count_handles(shared, &wanted);
 
 	for (size_t i = 0; i < count; i++) {
@@ -312,9 +308,8 @@ static void check_holders(struct shared_bos *shared, struct shared_bo *run, size
 	if (has_import && !has_owner)
 		holders.attachments = 0;
 	for (size_t i = 0; i < count; i++)
-		run[i].has_no_other =
-			dmabuf_holders_are_known(&holders) && dmabuf_holders_are_counted(&holders);
-	if (dmabuf_holders_are_known(&holders))
+		run[i].has_no_other = dmabufs_are_known(&holders) && dmabufs_are_counted(&holders);
+	if (dmabufs_are_known(&holders))
 		return;
 	for (size_t i = 0; i < count; i++) {
 		run[i].has_external_holder = true;
@@ -389,31 +384,57 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 	}
 }
 
-/* Until set_owner_place() finds another one. */
-static void set_own_places(struct shared_bos *shared)
-{
-	for (size_t i = 0; i < shared->count; i++) {
-		shared->list[i].owner_device = shared->list[i].device;
-		shared->list[i].owner_offset = shared->list[i].offset;
-	}
-}
-
-static void sort(struct shared_bos *shared, int (*compare)(const void *, const void *))
-{
-	if (shared->count)
-		qsort(shared->list, shared->count, sizeof(*shared->list), compare);
-}
-
 void object_rules_apply(struct shared_bos *shared)
 {
-	set_own_places(shared);
+	for (size_t i = 0; i < shared->count; i++)
+		shared->list[i].owner_name = object_rules_name_offset(&shared->list[i]);
 	note_named(shared);
-	sort(shared, compare_inodes);
-	for_each_run(shared, have_one_inode, set_owner_place);
-	for_each_run(shared, have_one_inode, check_holders);
-	sort(shared, compare_offsets);
-	for_each_run(shared, have_one_offset, check_owner_places);
-	sort(shared, compare_owner_places);
-	for_each_run(shared, have_one_owner_place, share_object);
+	group(shared, object_rules_name_inode);
+	for_each_group(shared, set_owner_name);
+	for_each_group(shared, check_holders);
+	group(shared, object_rules_name_offset);
+	for_each_group(shared, check_owner_names);
+	group(shared, name_owner);
+	for_each_group(shared, share_object);
 	sort(shared, object_rules_compare);
+}
+
+static int compare_objects(const void *a, const void *b)
+{
+	const struct named_object *one = a, *other = b;
+
+	return object_rules_compare_names(&one->name, &other->name) ?: ORDER(one->bo, other->bo);
+}
+
+int object_rules_name_objects(struct shared_bos *shared)
+{
+	struct named_object *objects = calloc(2 * shared->count + 1, sizeof(*objects));
+	size_t count = 0;
+
+	if (!objects)
+		return -ENOMEM;
+	for (size_t i = 0; i < shared->count; i++) {
+		const struct shared_bo *bo = &shared->list[i];
+
+		if (!bo->object || bo->problem)
+			continue;
+		objects[count++] = (struct named_object){ object_rules_name_offset(bo), bo };
+		objects[count++] = (struct named_object){ object_rules_name_inode(bo), bo };
+	}
+	qsort(objects, count, sizeof(*objects), compare_objects);
+	shared->objects = objects;
+	shared->num_named = count;
+	return 0;
+}
+
+const struct shared_bo *object_rules_find(const struct shared_bos *shared,
+					  const struct bo_name *name)
+{
+	const struct named_object *at = shared->objects;
+	size_t first =
+		lower_bound(name, at, shared->num_named, sizeof(*at), object_rules_compare_names);
+
+	return first < shared->num_named && !object_rules_compare_names(&at[first].name, name)
+		       ? at[first].bo
+		       : NULL;
 }

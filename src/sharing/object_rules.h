@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which BOs of a dump are one object, and which of them makes it at a restore. The functions set
- * the fields of struct shared_bo from `owner_device` on. */
+ * the fields of struct shared_bo from `owner_name` on. */
 #ifndef AMDGPU_PLUGIN_SHARING_OBJECT_RULES_H
 #define AMDGPU_PLUGIN_SHARING_OBJECT_RULES_H
 
@@ -8,20 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sharing/dmabuf_holders.h"
+#include "sharing/dmabufs.h"
+#include "sharing/shared_bos.h"
 
-struct shared_bo;
-
-/* A GEM handle in a render file of a process, by what it names (gem_list.h). */
+/* A GEM handle in a render file of a process. */
 struct shared_handle {
+	struct bo_name name;
 	/* Index in dump_session.processes. */
 	size_t process;
-	/* The object is of another PCI device, and @key is the inode of its dma-buf. Otherwise @key
-	 * is its mmap offset on @device. */
-	bool is_import;
-	/* topology_pci_device() of the file's GPU; 0 for an import. */
-	uint64_t device;
-	uint64_t key;
 };
 
 struct shared_bos {
@@ -35,8 +29,9 @@ struct shared_bos {
 	/* The handles of all processes. object_rules_apply() sorts them by what they name. */
 	struct shared_handle *handles;
 	size_t num_handles;
-	/* The BOs that are shared and can be restored, once for each kind of handle. See
-	 * object_table.h. */
+	/* The BOs that are shared and can be restored, by each of their names. A job may have
+	 * thousands of handles and of dma-bufs, and each asks for its BO while the queues stand
+	 * still. */
 	struct named_object *objects;
 	size_t num_named;
 };
@@ -47,10 +42,15 @@ int object_rules_compare(const void *a, const void *b);
 /* The list has the BOs of all processes, so a holder of a dma-buf that is not in the list is
  * outside. */
 void object_rules_apply(struct shared_bos *shared);
-/* For qsort() and bsearch(): handles by what they name. */
-int object_rules_compare_handles(const void *a, const void *b);
-/* The two handles that name @bo, for object_rules_compare_handles(). */
-struct shared_handle object_rules_name_offset(const struct shared_bo *bo);
-struct shared_handle object_rules_name_inode(const struct shared_bo *bo);
+/* For qsort() and bsearch(): names, and structs that begin with one. */
+int object_rules_compare_names(const void *a, const void *b);
+/* The two names of @bo. */
+struct bo_name object_rules_name_offset(const struct shared_bo *bo);
+struct bo_name object_rules_name_inode(const struct shared_bo *bo);
+/* When all problems are known: lists the BOs that have an object and no problem. -ENOMEM. */
+int object_rules_name_objects(struct shared_bos *shared);
+/* The first of them, by process and index, that has this name, or NULL. */
+const struct shared_bo *object_rules_find(const struct shared_bos *shared,
+					  const struct bo_name *name);
 
 #endif

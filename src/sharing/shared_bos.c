@@ -21,10 +21,8 @@
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 #include "preflight/preflight_process.h"
-#include "sharing/dmabuf_bos.h"
-#include "sharing/dmabuf_holders.h"
+#include "sharing/dmabufs.h"
 #include "sharing/object_rules.h"
-#include "sharing/object_table.h"
 
 /* Its index in the session. */
 static size_t number_of(const struct dumped_process *process)
@@ -43,7 +41,7 @@ static int add_bo(struct shared_bos *shared, const struct dumped_process *proces
 
 	if (fstat((int)bo->dmabuf_fd, &file) < 0)
 		return -errno;
-	ret = dmabuf_holders_count(fdinfo, (int)bo->dmabuf_fd, &references);
+	ret = dmabufs_count_references(fdinfo, (int)bo->dmabuf_fd, &references);
 	if (ret < 0)
 		return ret;
 	shared->list[shared->count++] = (struct shared_bo){
@@ -57,9 +55,8 @@ static int add_bo(struct shared_bos *shared, const struct dumped_process *proces
 		.size = entry->size,
 		.inode = entry->inode,
 		.file_system = file.st_dev,
-		.descriptors =
-			dmabuf_holders_find(&shared->files, file.st_dev, file.st_ino, &first) +
-			dmabuf_holders_find(&shared->own_files, file.st_dev, file.st_ino, &first),
+		.descriptors = dmabufs_count(&shared->files, file.st_dev, file.st_ino, &first) +
+			       dmabufs_count(&shared->own_files, file.st_dev, file.st_ino, &first),
 		.references = references,
 	};
 	return 0;
@@ -70,7 +67,7 @@ static int add_bo(struct shared_bos *shared, const struct dumped_process *proces
 static int add_bos(struct shared_bos *shared, const struct dumped_process *process)
 {
 	const struct bo_index *bos = process->bo_index;
-	_cleanup_close_ int fdinfo = dmabuf_holders_open_fdinfo();
+	_cleanup_close_ int fdinfo = dmabufs_open_fdinfo();
 	int ret = array_grow(&shared->list, shared->count + bos->count + 1, sizeof(*shared->list));
 
 	if (fdinfo < 0)
@@ -120,10 +117,10 @@ static int add_handle(struct shared_bos *shared, size_t process, const struct ge
 		      const struct gem_named *named)
 {
 	const struct shared_handle handle = {
+		.name = { .is_inode = named->is_import,
+			  .device = named->is_import ? 0 : topology_pci_device(file->gpu),
+			  .number = named->key },
 		.process = process,
-		.is_import = named->is_import,
-		.device = named->is_import ? 0 : topology_pci_device(file->gpu),
-		.key = named->key,
 	};
 
 	return array_append(&shared->handles, &shared->num_handles, sizeof(handle), &handle);
@@ -183,9 +180,9 @@ int shared_bos_begin(struct dump_session *session)
 	session->shared = calloc(1, sizeof(*session->shared));
 	if (!session->shared)
 		return log_error(-ENOMEM, "processes: cannot list their BOs");
-	ret = dmabuf_holders_list(&session->tasks, &session->shared->files);
+	ret = dmabufs_list(&session->tasks, &session->shared->files);
 	if (!ret)
-		ret = dmabuf_holders_list_own(&session->shared->own_files);
+		ret = dmabufs_list_own(&session->shared->own_files);
 	return ret < 0 ? log_error(ret, "processes: cannot list their open files") : 0;
 }
 
@@ -231,12 +228,12 @@ int shared_bos_find_named(const struct dumped_process *process, struct gem_saved
 {
 	const struct shared_bos *shared = process->session->shared;
 	const struct topology_node *gpu = bo_index_gpu_of(process, saved->gpu_id);
-	const struct shared_handle handle = {
-		.is_import = saved->is_import,
+	const struct bo_name name = {
+		.is_inode = saved->is_import,
 		.device = saved->is_import || !gpu ? 0 : topology_pci_device(gpu),
-		.key = saved->key,
+		.number = saved->key,
 	};
-	const struct shared_bo *bo = object_table_find(shared, &handle);
+	const struct shared_bo *bo = object_rules_find(shared, &name);
 
 	if (!bo)
 		return -ENOENT;
@@ -318,7 +315,7 @@ static int read_orphans(struct dump_session *session)
 int shared_bos_find_objects(struct dump_session *session)
 {
 	struct shared_bos *shared = session->shared;
-	int ret = dmabuf_bos_find(shared, &session->topology);
+	int ret = dmabufs_find_bos(shared, &session->topology);
 
 	if (ret < 0)
 		return log_error(ret, "processes: cannot list the BOs that they share");
@@ -326,7 +323,7 @@ int shared_bos_find_objects(struct dump_session *session)
 	ret = read_orphans(session);
 	if (ret < 0)
 		return ret;
-	ret = object_table_make(shared);
+	ret = object_rules_name_objects(shared);
 	return ret < 0 ? log_error(ret, "processes: cannot list the BOs that they share") : 0;
 }
 
@@ -452,9 +449,14 @@ int shared_bos_find_file(const struct dump_session *session, const struct stat *
 			 uint32_t *ret_object, const struct dumped_process **ret_owner)
 {
 	const struct shared_bos *shared = session->shared;
-	const struct shared_bo *bo = shared ? dmabuf_bos_find_object(shared, stat) : NULL;
+	const struct shared_bo *bo;
+	struct bo_name name;
 
-	if (!bo)
+	if (!shared)
+		return -ENOENT;
+	name = dmabufs_name(&shared->files, stat);
+	bo = object_rules_find(shared, &name);
+	if (!bo || (name.is_inode && bo->file_system != stat->st_dev))
 		return -ENOENT;
 	*ret_object = bo->object;
 	*ret_owner = &session->processes[bo->owner];
@@ -481,11 +483,11 @@ int shared_bos_check_seen(const struct dump_session *session)
 void shared_bos_done(struct dump_session *session)
 {
 	if (session->shared) {
-		dmabuf_holders_done(&session->shared->files);
-		dmabuf_holders_done(&session->shared->own_files);
+		dmabufs_done(&session->shared->files);
+		dmabufs_done(&session->shared->own_files);
 		free(session->shared->list);
 		free(session->shared->handles);
-		object_table_done(session->shared);
+		free(session->shared->objects);
 	}
 	free(session->shared);
 	session->shared = NULL;

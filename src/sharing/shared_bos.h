@@ -27,6 +27,14 @@
 struct gem_saved;
 struct proc_mapping;
 
+/* What names a BO: the inode of its dma-buf, or its mmap offset on a topology_pci_device(). */
+struct bo_name {
+	bool is_inode;
+	/* 0 for an inode. */
+	uint64_t device;
+	uint64_t number;
+};
+
 struct shared_bo {
 	/* Index in dump_session.processes, and in the list of BOs of that process. */
 	size_t process;
@@ -54,9 +62,9 @@ struct shared_bo {
 	struct kfd_priv_ipc ipc;
 	/* At most so many GPUs map it through PCIe. */
 	uint32_t attachments;
-	/* Where the owner has the object. */
-	uint64_t owner_device;
-	uint64_t owner_offset;
+	/* The object's offset where its owner has it, and what all BOs of a group have. */
+	struct bo_name owner_name;
+	struct bo_name group;
 	/* A render file of another process has a GEM handle of the object. */
 	bool is_named;
 	/* Number of the object, from 1, or 0 if a restore makes a BO of its own. */

@@ -78,7 +78,7 @@ SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch])
 $(BUILD)/unit/test_content: WRAPS := -Wl,--wrap=stat
 $(BUILD)/unit/test_content_base: WRAPS := -Wl,--wrap=xioctl
 $(BUILD)/unit/test_await: LIBS += -Wl,--wrap=proc_is_missing -Wl,--wrap=host_is_streaming
-$(BUILD)/unit/test_dmabuf_bos: LIBS += -Wl,--wrap=kfd_is_dmabuf -Wl,--wrap=render_node_open -Wl,--wrap=render_node_gem_read
+$(BUILD)/unit/test_dmabufs: LIBS += -Wl,--wrap=kfd_is_dmabuf -Wl,--wrap=render_node_open -Wl,--wrap=render_node_gem_read
 
 DRM_CALLS   := $(BUILD)/test/unit/drm_calls.o
 

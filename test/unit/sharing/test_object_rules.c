@@ -53,9 +53,9 @@ static void add_handle(size_t process, uint32_t gpu_id, uint32_t object)
 {
 	handles[shared.num_handles++] =
 		(struct shared_handle){ .process = process,
-					.is_import = !gpu_id,
-					.device = gpu_id,
-					.key = gpu_id ? 0x10000 * object : object };
+					.name = { .is_inode = !gpu_id,
+						  .device = gpu_id,
+						  .number = gpu_id ? 0x10000 * object : object } };
 }
 
 /* The entry that add() has returned may have moved meanwhile, but the list is sorted again. */
@@ -412,4 +412,51 @@ TEST(what_has_not_one_share_handle_is_imported_by_dmabufs)
 		assert_int_equal(owner->by_share_handle, cases[i].named);
 		assert_int_equal(import->by_share_handle, cases[i].named);
 	}
+}
+
+#define BO(p, dev, off, ino, obj)                                                                 \
+	{                                                                                         \
+		.process = (p), .device = (dev), .offset = (off), .inode = (ino), .object = (obj) \
+	}
+
+/* An owner and two importers, one of them on another device; the second object of an offset on
+ * another device; a BO that nothing shares, and one that cannot be restored. */
+static struct shared_bo named[] = {
+	BO(0, 1, 0x1000, 11, 1), BO(1, 1, 0x1000, 11, 1), BO(2, 2, 0x7000, 11, 1),
+	BO(2, 2, 0x1000, 12, 2), BO(3, 1, 0x2000, 13, 0), BO(3, 1, 0x3000, 14, 3),
+};
+
+static const struct {
+	struct bo_name name;
+	int index; /* -1: none */
+} names[] = {
+	{ { .device = 1, .number = 0x1000 }, 0 },
+	{ { .device = 2, .number = 0x1000 }, 3 },
+	{ { .device = 2, .number = 0x7000 }, 2 },
+	{ { .device = 1, .number = 0x7000 }, -1 },
+	{ { .device = 1, .number = 0x1001 }, -1 },
+	{ { .device = 1, .number = 0x2000 }, -1 },
+	{ { .device = 1, .number = 0x3000 }, -1 },
+	{ { .is_inode = true, .number = 11 }, 0 },
+	{ { .is_inode = true, .number = 12 }, 3 },
+	{ { .is_inode = true, .number = 13 }, -1 },
+	{ { .is_inode = true, .number = 14 }, -1 },
+	{ { .is_inode = true, .number = 0x1000 }, -1 },
+	{ { .device = 3, .number = UINT64_MAX }, -1 },
+	{ { .is_inode = true, .number = 0 }, -1 },
+};
+
+UNIT_TEST(a_name_is_that_of_the_first_bo_of_its_object)
+{
+	struct shared_bos job = { .list = named, .count = ARRAY_SIZE(named) };
+
+	named[5].problem = "its sizes differ";
+	assert_null(object_rules_find(&job, &names[0].name));
+	assert_int_equal(object_rules_name_objects(&job), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		print_message("case %zu\n", i);
+		assert_ptr_equal(object_rules_find(&job, &names[i].name),
+				 names[i].index < 0 ? NULL : &named[names[i].index]);
+	}
+	free(job.objects);
 }

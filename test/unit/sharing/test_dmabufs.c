@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which BO an open dma-buf is, where its inode does not tell. The dma-bufs are files in memory of
- * this process, and each render node tells an offset. */
+/* Which BO an open dma-buf is, where its inode does not tell, and which numbers of references to a
+ * dma-buf the holders that the dump knows can explain. The dma-bufs are files in memory of this
+ * process, and each render node tells an offset. */
 #include "host.h"
 
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 
 #include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
 #include "kernel/kfd.h"
 #include "kernel/render_node_gem.h"
-#include "sharing/dmabuf_bos.h"
+#include "sharing/dmabufs.h"
 #include "sharing/object_rules.h"
-#include "sharing/object_table.h"
 #include "sharing/shared_bos.h"
 
 #define SIZE 0x3000u
@@ -128,13 +130,13 @@ static int end(void **state)
 static void assert_found(int expected)
 {
 	const struct stat stat = stat_of(dmabuf);
+	const struct bo_name name = dmabufs_name(&shared.files, &stat);
 
 	for (int i = 0; i < (int)shared.count; i++)
 		assert_int_equal(list[i].is_open, i == expected);
-	assert_int_equal(object_table_make(&shared), 0);
-	assert_ptr_equal(dmabuf_bos_find_object(&shared, &stat),
-			 expected < 0 ? NULL : &list[expected]);
-	object_table_done(&shared);
+	assert_int_equal(object_rules_name_objects(&shared), 0);
+	assert_ptr_equal(object_rules_find(&shared, &name), expected < 0 ? NULL : &list[expected]);
+	free(shared.objects);
 }
 
 /* As for a new list of descriptors. */
@@ -142,7 +144,7 @@ static int find_again(void)
 {
 	for (size_t i = 0; i < shared.files.count; i++)
 		files[i].is_dmabuf = files[i].has_bo = false;
-	return dmabuf_bos_find(&shared, &topology);
+	return dmabufs_find_bos(&shared, &topology);
 }
 
 #define TEST(name) TEST_WITH(name, begin, end)
@@ -214,4 +216,73 @@ TEST(errors_of_the_kernel)
 	assert_int_equal(find_again(), -EACCES);
 	files[0].number = 65000;
 	assert_int_equal(find_again(), 0);
+}
+
+/* The two others are the object and KFD's own file of the device. */
+PLAIN_TEST(references_are_explained_or_not)
+{
+	static const struct {
+		struct dmabuf_holders holders;
+		bool known;
+	} cases[] = {
+		/* the kernel does not tell, or makes a dma-buf at each export */
+		{ { 0, 1, 1, 0, 0, 0 }, true },
+		{ { 1, 1, 1, 0, 0, 0 }, true },
+		/* a BO that nothing else shares */
+		{ { 4, 1, 1, 0, 0, 0 }, true },
+		/* a process outside imports it */
+		{ { 5, 1, 1, 0, 0, 0 }, false },
+		{ { 6, 1, 1, 0, 0, 0 }, false },
+		/* an import was freed, and then a process outside imports it */
+		{ { 2, 1, 1, 0, 0, 0 }, true },
+		{ { 3, 1, 1, 0, 0, 0 }, false },
+		/* an owner and two importers, one of them scanned with two descriptors open */
+		{ { 8, 3, 3, 0, 0, 0 }, true },
+		{ { 9, 3, 3, 0, 0, 0 }, false },
+		/* an import on another device has an attachment, an object and KFD's file there */
+		{ { 9, 2, 2, 1, 0, 0 }, true },
+		{ { 7, 2, 2, 1, 0, 0 }, true },
+		{ { 10, 2, 2, 1, 0, 0 }, false },
+		{ { 8, 2, 2, 1, 0, 0 }, false },
+		/* GPUs that map it through PCIe may have attached it, or not */
+		{ { 4, 1, 1, 0, 2, 0 }, true },
+		{ { 5, 1, 1, 0, 2, 0 }, true },
+		{ { 6, 1, 1, 0, 2, 0 }, true },
+		{ { 7, 1, 1, 0, 2, 0 }, false },
+		{ { UINT64_MAX, 1, 1, 0, 2, 0 }, false },
+		/* a render file has a GEM handle, so the object holds it without KFD's file, too */
+		{ { 5, 1, 1, 0, 0, 1 }, true },
+		{ { 4, 1, 1, 0, 0, 1 }, true },
+		{ { 6, 1, 1, 0, 0, 1 }, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		assert_int_equal(dmabufs_are_known(&cases[i].holders), cases[i].known);
+	}
+}
+
+/* Linux 6.1 makes a dma-buf at each export, and imports do not hold it. */
+PLAIN_TEST(references_count_all_holders_or_not)
+{
+	const struct dmabuf_holders complete = { 2, 1, 1, 0, 0, 0 }, lacking = { 3, 2, 2, 0, 0, 0 };
+
+	assert_true(dmabufs_are_counted(&complete));
+	assert_false(dmabufs_are_counted(&lacking));
+}
+
+/* The fdinfo of an eventfd has a field whose name ends like that of dma-bufs. */
+PLAIN_TEST(files_that_are_no_dmabufs_have_no_count)
+{
+	int fds[] = { memfd_create("file", MFD_CLOEXEC), eventfd(7, EFD_CLOEXEC) };
+	_cleanup_close_ int fdinfo = dmabufs_open_fdinfo();
+	uint64_t count = 3;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		assert_true(fds[i] >= 0);
+		assert_int_equal(dmabufs_count_references(fdinfo, fds[i], &count), 0);
+		assert_int_equal(count, 0);
+		(void)close(fds[i]);
+	}
+	assert_int_equal(dmabufs_count_references(fdinfo, fds[0], &count), -ENOENT);
 }
