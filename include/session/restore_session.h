@@ -22,7 +22,6 @@ struct gpu_file;
 struct handoff;
 struct imports;
 struct mappings;
-struct objects;
 struct restore_guard;
 struct restore_shared;
 
@@ -107,8 +106,6 @@ struct restore_session {
 	/* NULL if each task loads its own contents. */
 	struct handoff *handoff;
 	struct restore_shared *shared;
-	/* The BOs that tasks share, see sharing/objects.h. */
-	struct objects *objects;
 	/* NULL if no image has GPU state, or all tasks have theirs. */
 	struct restore_guard *guard;
 	struct resumed resumed;

@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Keeps the phase of each task where CRIU's main process can read it. The guard of a restore has
- * its own page, see restore_guard.c. */
+/* Keeps what tasks tell each other and CRIU's main process in one mapping. The guard of a restore
+ * has its own page, see restore_guard.c. */
 #include "memory/restore_shared.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
+#include "amdgpu_plugin_util.h"
 #include "content/content.h"
 #include "criu/log.h"
+#include "image/image.h"
 #include "kernel/kfd.h"
+#include "kernel/kfd_priv.h"
 #include "kernel/render_node.h"
 #include "map/map.h"
 
 #define GPU_IDS (KFD_GPU_ID_MAX + 1)
 /* Memory ranges of all tasks together. */
 #define RANGES_MAX (1u << 20)
+/* The time after which a task that waits for an object looks again, in seconds. */
+#define WAIT_S 1
 
 /* The kernel allocates only those pages of the table that are written. */
 struct restore_shared {
@@ -37,6 +43,20 @@ struct restore_shared {
 		pid_t vpid;
 		struct proc_range range;
 	} ranges[RANGES_MAX];
+	/* A futex, which changes with each announcement. */
+	uint32_t announcements;
+	/* The vpid of a task that has failed, or 0. */
+	uint32_t failed;
+	/* Random bits, which change a share handle into another one. */
+	uint32_t rename[KFD_SHARE_WORDS];
+	/* Whether the task has published all its objects, by vpid. */
+	bool complete[PROC_PIDS_MAX];
+	struct slot {
+		bool taken;
+		bool published;
+		enum object_name name;
+		struct object object;
+	} slots[IMAGE_OBJECTS_MAX];
 };
 
 int restore_shared_new(struct restore_shared **ret_shared)
@@ -48,7 +68,7 @@ int restore_shared_new(struct restore_shared **ret_shared)
 		return -errno;
 	*ret_shared = shared;
 	log_keep_first(&(*ret_shared)->first_error);
-	return 0;
+	return getrandom((*ret_shared)->rename, sizeof((*ret_shared)->rename), 0) < 0 ? -errno : 0;
 }
 
 void restore_shared_free(struct restore_shared *shared)
@@ -150,4 +170,90 @@ void restore_shared_note_made_node(struct restore_shared *shared, uint32_t minor
 {
 	if (minor <= RENDER_NODE_MINOR_LAST)
 		__atomic_store_n(&shared->made_nodes[minor], true, __ATOMIC_RELEASE);
+}
+
+static struct slot *slot_of(struct restore_shared *shared, uint32_t number)
+{
+	return number && number <= IMAGE_OBJECTS_MAX ? &shared->slots[number - 1] : NULL;
+}
+
+int restore_shared_publish(struct restore_shared *shared, uint32_t number,
+			   const struct object *object)
+{
+	struct slot *slot = slot_of(shared, number);
+
+	if (!slot)
+		return -EINVAL;
+	if (__atomic_exchange_n(&slot->taken, true, __ATOMIC_ACQ_REL))
+		return -EEXIST;
+	slot->object = *object;
+	__atomic_store_n(&slot->published, true, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void wake(struct restore_shared *shared)
+{
+	(void)__atomic_add_fetch(&shared->announcements, 1, __ATOMIC_ACQ_REL);
+	futex_wake_all(&shared->announcements);
+}
+
+void restore_shared_announce(struct restore_shared *shared, pid_t vpid)
+{
+	__atomic_store_n(&shared->complete[vpid % PROC_PIDS_MAX], true, __ATOMIC_RELEASE);
+	wake(shared);
+}
+
+int restore_shared_find(struct restore_shared *shared, uint32_t number, struct object *ret_object)
+{
+	const struct slot *slot = slot_of(shared, number);
+
+	if (!slot || !__atomic_load_n(&slot->published, __ATOMIC_ACQUIRE))
+		return -ENOENT;
+	*ret_object = slot->object;
+	return 0;
+}
+
+int restore_shared_await(struct restore_shared *shared, uint32_t number, pid_t owner,
+			 struct object *ret_object, pid_t *ret_failed)
+{
+	uint32_t seen = __atomic_load_n(&shared->announcements, __ATOMIC_ACQUIRE);
+	bool complete = __atomic_load_n(&shared->complete[owner % PROC_PIDS_MAX], __ATOMIC_ACQUIRE);
+	int ret = restore_shared_find(shared, number, ret_object);
+
+	if (!ret)
+		return 0;
+	if (complete)
+		return -ENODATA;
+	*ret_failed = (pid_t)__atomic_load_n(&shared->failed, __ATOMIC_ACQUIRE);
+	if (*ret_failed)
+		return -ECANCELED;
+	futex_wait_while(&shared->announcements, seen, WAIT_S);
+	return restore_shared_find(shared, number, ret_object) < 0 ? -ETIME : 0;
+}
+
+void restore_shared_fail(struct restore_shared *shared, pid_t vpid)
+{
+	if (!shared)
+		return;
+	__atomic_store_n(&shared->failed, (uint32_t)vpid, __ATOMIC_RELEASE);
+	wake(shared);
+}
+
+enum object_name restore_shared_name(struct restore_shared *shared, uint32_t number,
+				     enum object_name wish)
+{
+	struct slot *slot = slot_of(shared, number);
+	enum object_name name = NAME_OPEN;
+
+	if (!slot)
+		return wish;
+	(void)__atomic_compare_exchange_n(&slot->name, &name, wish, false, __ATOMIC_ACQ_REL,
+					  __ATOMIC_ACQUIRE);
+	return name == NAME_OPEN ? wish : name;
+}
+
+void restore_shared_rename(const struct restore_shared *shared, uint32_t *handle)
+{
+	for (size_t i = 0; i < KFD_SHARE_WORDS; i++)
+		handle[i] ^= shared->rename[i];
 }

@@ -60,4 +60,53 @@ uint32_t restore_shared_claim_gpu(struct restore_shared *shared, uint32_t gpu_id
 bool restore_shared_has_made_node(const struct restore_shared *shared, uint32_t minor);
 void restore_shared_note_made_node(struct restore_shared *shared, uint32_t minor);
 
+/* The objects of the restore. The task that makes an object publishes its dma-buf, and the tasks
+ * that import it wait for that. A task publishes all its objects before it waits for the first, so
+ * tasks that import from each other do not wait forever. */
+
+/* A GPU, and its topology_pci_device(), as its machine names them. */
+struct object_gpu {
+	uint32_t gpu_id;
+	uint64_t device;
+};
+
+struct object {
+	/* Id of the dma-buf in CRIU's descriptor store. */
+	int store_id;
+	/* The GPU that has the memory, on this machine and on that of the dump. */
+	struct object_gpu gpu;
+	struct object_gpu saved_gpu;
+	/* Offset of the object in the render nodes of that GPU's PCI device. */
+	uint64_t mmap_offset;
+};
+
+/* Publishes object @number, from 1 to IMAGE_OBJECTS_MAX. -EEXIST: another BO is this object. */
+int restore_shared_publish(struct restore_shared *shared, uint32_t number,
+			   const struct object *object);
+/* Task @vpid has published all its objects, or has none: waiting tasks go on. */
+void restore_shared_announce(struct restore_shared *shared, pid_t vpid);
+/* -ENOENT: object @number is not published. */
+int restore_shared_find(struct restore_shared *shared, uint32_t number, struct object *ret_object);
+/* Waits until task @owner has published it. -ETIME: not yet, after a second. -ENODATA: the task has
+ * published all its objects, and this one is not among them. -ECANCELED: a task has failed, and
+ * CRIU is going to kill all of them; *@ret_failed is its vpid. */
+int restore_shared_await(struct restore_shared *shared, uint32_t number, pid_t owner,
+			 struct object *ret_object, pid_t *ret_failed);
+/* Task @vpid fails: the others do not wait any more. Accepts NULL. */
+void restore_shared_fail(struct restore_shared *shared, pid_t vpid);
+
+/* Which share handle the tasks of a restore give an object of AMD's out-of-tree driver. */
+enum object_name {
+	NAME_OPEN,
+	NAME_SAVED,
+	NAME_FRESH,
+};
+
+/* The decision of the first task that has @wish, unless that is NAME_OPEN. Object 0 is the task's
+ * own. */
+enum object_name restore_shared_name(struct restore_shared *shared, uint32_t number,
+				     enum object_name wish);
+/* Makes another share handle of the one at @handle, the same in all tasks. */
+void restore_shared_rename(const struct restore_shared *shared, uint32_t *handle);
+
 #endif

@@ -33,7 +33,6 @@
 #include "session/restore_session.h"
 #include "sharing/gem_handles.h"
 #include "sharing/imports.h"
-#include "sharing/objects.h"
 #include "sharing/share_handles.h"
 
 /* The restore of one KFD state. */
@@ -69,8 +68,6 @@ int restore_init(struct restore_session *session)
 	/* The mapper prefers GPUs that are not in use. It can do without. */
 	if (gpu_use_read(&session->used_gpus) < 0)
 		log_debug("restore: the list of GPUs in use is incomplete");
-	if (!ret)
-		ret = objects_new(&session->objects);
 	if (ret < 0)
 		return log_error(ret, "restore: cannot share memory with the tasks");
 	session->task.mappings = calloc(1, sizeof(*session->task.mappings));
@@ -102,8 +99,6 @@ void restore_done(struct restore_session *session)
 	session->tree_is_read = false;
 	restore_shared_free(session->shared);
 	session->shared = NULL;
-	objects_free(session->objects);
-	session->objects = NULL;
 	handoff_free(session->handoff);
 	session->handoff = NULL;
 	pid_list_done(&session->resumed.processes);
@@ -506,7 +501,7 @@ int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd)
 	}
 	ret = restore_file(session, id, &image);
 	if (ret < 0)
-		objects_fail(session->objects, session->task.vpid);
+		restore_shared_fail(session->shared, session->task.vpid);
 	return ret;
 }
 

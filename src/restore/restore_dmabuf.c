@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Restores the open dma-bufs of a task. sharing/objects.h has the table through which the task
- * finds the BO of another one. */
+/* Restores the open dma-bufs of a task. memory/restore_shared.h has the table through which the
+ * task finds the BO of another one. */
 #include "restore/restore_dmabuf.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image_validate.h"
+#include "memory/restore_shared.h"
 #include "restore/restore.h"
 #include "restore/task_image.h"
 #include "session/restore_session.h"
 #include "sharing/imports.h"
-#include "sharing/objects.h"
 
 /* Two tasks may each have a dma-buf of the other's BO. Each publishes its own BOs before it waits
  * for the other. */
@@ -71,6 +71,6 @@ int restore_dmabuf_open(struct restore_session *session, int id, const CriuDmabu
 	if (!ret)
 		ret = fetch(session, id, image);
 	if (ret < 0)
-		objects_fail(session->objects, session->task.vpid);
+		restore_shared_fail(session->shared, session->task.vpid);
 	return ret;
 }

@@ -19,9 +19,9 @@
 #include "kernel/render_node_gem.h"
 #include "memory/gpu_files.h"
 #include "memory/mappings.h"
+#include "memory/restore_shared.h"
 #include "sharing/fillers.h"
 #include "sharing/imports.h"
-#include "sharing/objects.h"
 
 /* A handle of the image. Its mappings stay in the image. */
 struct gem_handle {
@@ -138,7 +138,7 @@ static int fetch_own(const struct gem_importer *importer, const struct gem_handl
 		     int *ret_fd)
 {
 	struct object object;
-	int ret = objects_find(importer->session->objects, handle->object, &object);
+	int ret = restore_shared_find(importer->session->shared, handle->object, &object);
 
 	if (!ret)
 		ret = host_fetch_fd(object.store_id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Imports the shared BOs of a task, each under its old handle. objects.c has the table through
- * which tasks find each other's BOs. */
+/* Imports the shared BOs of a task, each under its old handle. restore_shared.c has the table
+ * through which tasks find each other's BOs. */
 #include "sharing/imports.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@
 #include "kernel/proc.h"
 #include "memory/gpu_files.h"
 #include "memory/mappings.h"
+#include "memory/restore_shared.h"
 #include "sharing/fillers.h"
-#include "sharing/objects.h"
 
 /* A BO that RESTORE makes, and that is an object. */
 struct made {
@@ -197,7 +197,7 @@ static int publish(const struct restore_session *session, const struct made *mad
 	};
 
 	return object.store_id < 0 ? object.store_id
-				   : objects_publish(session->objects, made->object, &object);
+				   : restore_shared_publish(session->shared, made->object, &object);
 }
 
 static int publish_all(const struct restore_session *session, const struct kfd_state *state)
@@ -234,12 +234,13 @@ int imports_await(const struct restore_session *session, const struct awaited_ob
 	pid_t failed = 0;
 	int ret;
 
-	ret = objects_await(session->objects, awaited->number, awaited->owner, ret_object, &failed);
+	ret = restore_shared_await(session->shared, awaited->number, awaited->owner, ret_object,
+				   &failed);
 	while (ret == -ETIME) {
 		ret = check_owner(session, awaited);
 		if (!ret)
-			ret = objects_await(session->objects, awaited->number, awaited->owner,
-					    ret_object, &failed);
+			ret = restore_shared_await(session->shared, awaited->number, awaited->owner,
+						   ret_object, &failed);
 	}
 	if (ret == -ECANCELED)
 		return log_error(ret, "%s: process %d has failed, and others share its BOs",
@@ -433,7 +434,7 @@ int imports_restore(struct restore_session *session, int fd, const struct kfd_st
 	int ret = imports ? publish_all(session, state) : 0;
 
 	if (!ret)
-		objects_announce(session->objects, session->task.vpid);
+		restore_shared_announce(session->shared, session->task.vpid);
 	if (!imports)
 		return 0;
 	for (size_t i = 0; !ret && i < imports->count; i++) {

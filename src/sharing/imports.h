@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The shared BOs of a task. RESTORE can make BOs only, so those that the task has imported are left
- * out of it. The task then imports them from the tasks that make them (objects.h), before it loads
- * contents. A BO gets the handle that it had: KFD takes the lowest number that is free, so the task
- * imports in the order of handles, and takes the numbers between with fillers. */
+ * out of it. The task then imports them from the tasks that make them (restore_shared.h), before it
+ * loads contents. A BO gets the handle that it had: KFD takes the lowest number that is free, so
+ * the task imports in the order of handles, and takes the numbers between with fillers. */
 #ifndef AMDGPU_PLUGIN_SHARING_IMPORTS_H
 #define AMDGPU_PLUGIN_SHARING_IMPORTS_H
 

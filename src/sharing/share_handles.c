@@ -13,7 +13,7 @@
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "memory/gpu_files.h"
-#include "sharing/objects.h"
+#include "memory/restore_shared.h"
 
 /* The driver logs a line for each question, so waits get longer. They are counted, because CRIU may
  * change the task's clock. */
@@ -67,13 +67,13 @@ static int decide_handle_name(struct waiter *waiter, const KfdBoEntry *bo, const
 	int ret = kfd_memory_has_share_handle(waiter->fd, waiter->gpu_id, handle);
 
 	while (ret > 0) {
-		*ret_name = objects_name(session->objects, object, NAME_OPEN);
+		*ret_name = restore_shared_name(session->shared, object, NAME_OPEN);
 		if (*ret_name != NAME_OPEN)
 			return 0;
 		if (waiter->waits == ARRAY_SIZE(waits_ms)) {
 			ret = give_up(session, bo);
-			*ret_name = objects_name(session->objects, object,
-						 ret < 0 ? NAME_OPEN : NAME_FRESH);
+			*ret_name = restore_shared_name(session->shared, object,
+							ret < 0 ? NAME_OPEN : NAME_FRESH);
 			return ret;
 		}
 		wait_once(waiter);
@@ -81,7 +81,7 @@ static int decide_handle_name(struct waiter *waiter, const KfdBoEntry *bo, const
 	}
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot ask for share handles", session->task.kfd_id);
-	*ret_name = objects_name(session->objects, object, NAME_SAVED);
+	*ret_name = restore_shared_name(session->shared, object, NAME_SAVED);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ int share_handles_await(struct restore_session *session, int fd)
 		ret = decide_handle_name(&waiter, kfd->bo_entries[i], record.ipc.handle, &name);
 		if (ret < 0 || name != NAME_FRESH)
 			continue;
-		objects_rename(session->objects, record.ipc.handle);
+		restore_shared_rename(session->shared, record.ipc.handle);
 		kfd_priv_write_share_handle(&priv, i, record.ipc.handle, kfd->priv_data.data);
 	}
 	return ret;

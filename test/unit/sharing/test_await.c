@@ -3,8 +3,8 @@
 #include "host.h"
 
 #include "kernel/proc.h"
+#include "memory/restore_shared.h"
 #include "sharing/imports.h"
-#include "sharing/objects.h"
 
 #define OWNER 200
 
@@ -31,11 +31,11 @@ UNIT_TEST(an_owner_that_no_task_is_fails_the_restore_of_a_stream)
 	struct restore_session session = { 0 };
 	struct object object;
 
-	assert_int_equal(objects_new(&session.objects), 0);
+	assert_int_equal(restore_shared_new(&session.shared), 0);
 	assert_int_equal(imports_await(&session, &awaited, &object), -ESRCH);
 	assert_int_equal(looks, 2);
 	assert_logged("Error (amdgpu_plugin): kfd 5: ",
 		      "process 200, which shares it, was not restored");
 	assert_int_equal(unit_count_errors(), 1);
-	objects_free(session.objects);
+	restore_shared_free(session.shared);
 }

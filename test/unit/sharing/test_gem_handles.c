@@ -14,8 +14,8 @@
 #include "kernel/kfd.h"
 #include "memory/gpu_files.h"
 #include "memory/mappings.h"
+#include "memory/restore_shared.h"
 #include "sharing/gem_handles.h"
-#include "sharing/objects.h"
 
 #define GPUS    2
 #define NUMBERS 32
@@ -172,7 +172,7 @@ static void add_mapping(GemHandleEntry *entry, uint64_t addr, uint64_t offset, u
 
 static int begin(void **state)
 {
-	if (unit_begin(state) < 0 || objects_new(&task.session.objects) < 0)
+	if (unit_begin(state) < 0 || restore_shared_new(&task.session.shared) < 0)
 		return -1;
 	memset(&render, 0, sizeof(render));
 	for (size_t i = 0; i < GPUS; i++) {
@@ -206,7 +206,7 @@ static int end(void **state)
 	mappings_done(&task.mappings);
 	criu_kfd__free_unpacked(task.session.task.kfd, NULL);
 	gpu_files_close(&task.session.task.files, -1);
-	objects_free(task.session.objects);
+	restore_shared_free(task.session.shared);
 	memset(&task, 0, sizeof(task));
 	criu_stub_close_stored();
 	return unit_end(state);
@@ -237,14 +237,14 @@ static void add_other(uint32_t number, uint32_t object, unsigned int gpu, uint64
 	assert_int_equal(ftruncate(fd, (off_t)size), 0);
 	made.store_id = host_store_fd(fd);
 	assert_true(made.store_id >= 0);
-	assert_int_equal(objects_publish(task.session.objects, object, &made), 0);
+	assert_int_equal(restore_shared_publish(task.session.shared, object, &made), 0);
 }
 
 TEST(an_owner_that_fails_is_named)
 {
 	add_other(2, 8, 0, 0x5000);
 	task.session.task.kfd->gem_handles[0]->object = 9;
-	objects_fail(task.session.objects, 77);
+	restore_shared_fail(task.session.shared, 77);
 	assert_int_equal(restore(), -ECANCELED);
 	assert_logged("Error (amdgpu_plugin): ", "GEM handle 2 of GPU 0x1111", "process 77");
 }

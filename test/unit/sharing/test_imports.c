@@ -10,8 +10,8 @@
 #include "image/image_priv.h"
 #include "kernel/kfd.h"
 #include "memory/mappings.h"
+#include "memory/restore_shared.h"
 #include "sharing/imports.h"
-#include "sharing/objects.h"
 
 /* The process knows its GPUs by the ids of another machine. */
 #define GPUS           2
@@ -155,7 +155,7 @@ static void make_image(size_t num_bos)
 
 static int begin(void **state)
 {
-	if (unit_begin(state) < 0 || objects_new(&task.session.objects) < 0)
+	if (unit_begin(state) < 0 || restore_shared_new(&task.session.shared) < 0)
 		return -1;
 	memset(&kfd, 0, sizeof(kfd));
 	for (size_t i = 0; i < GPUS; i++) {
@@ -181,7 +181,7 @@ static int end(void **state)
 	imports_done(&task.session.task);
 	criu_kfd__free_unpacked(task.session.task.kfd, NULL);
 	mappings_done(&task.mappings);
-	objects_free(task.session.objects);
+	restore_shared_free(task.session.shared);
 	for (uint32_t i = 0; i < task.state.num_bos; i++)
 		(void)close((int)task.bos[i].dmabuf_fd);
 	memset(&task, 0, sizeof(task));
@@ -228,7 +228,7 @@ static void publish_elsewhere_on(uint32_t number, unsigned int saved, unsigned i
 	};
 
 	assert_true(object.store_id >= 0);
-	assert_int_equal(objects_publish(task.session.objects, number, &object), 0);
+	assert_int_equal(restore_shared_publish(task.session.shared, number, &object), 0);
 }
 
 static void publish_elsewhere(uint32_t number, unsigned int gpu, off_t size)
@@ -401,7 +401,7 @@ TEST(an_owner_that_will_not_come_fails_the_restore)
 {
 	make_image(1);
 	set_bo(0, 0, 0, 1, OWNER);
-	objects_fail(task.session.objects, OWNER);
+	restore_shared_fail(task.session.shared, OWNER);
 	assert_int_equal(restore(), -ECANCELED);
 	assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x", "process 200 has failed");
 }
@@ -425,7 +425,7 @@ TEST(an_object_that_no_image_has_fails_the_restore)
 	for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
 		make_image(1);
 		set_bo(0, 0, 0, 1, owners[i]);
-		objects_announce(task.session.objects, OWNER);
+		restore_shared_announce(task.session.shared, OWNER);
 		assert_int_equal(restore(), -ENODATA);
 		assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x", "the image of process",
 			      "does not have it");
@@ -447,7 +447,8 @@ TEST(a_task_without_shared_bos_says_so)
 	make_image(1);
 	set_bo(0, 0, 0, 0, 0);
 	assert_int_equal(restore(), 0);
-	assert_int_equal(objects_await(task.session.objects, 1, VPID, &object, &failed), -ENODATA);
+	assert_int_equal(restore_shared_await(task.session.shared, 1, VPID, &object, &failed),
+			 -ENODATA);
 }
 
 /* RESTORE imports the BO, so nothing is left to do but to find out whether it did. */

@@ -11,7 +11,7 @@
 #include "image/image_priv.h"
 #include "kernel/kfd.h"
 #include "map/map.h"
-#include "sharing/objects.h"
+#include "memory/restore_shared.h"
 #include "sharing/share_handles.h"
 
 #define BOS      2
@@ -66,7 +66,7 @@ int nanosleep(const struct timespec *pause, struct timespec *left)
 	return 0;
 }
 
-static struct objects *objects;
+static struct restore_shared *shared;
 
 /* A task that is restored: its records, and what became of them. */
 struct task {
@@ -78,12 +78,12 @@ struct task {
 static int begin(void **state)
 {
 	memset(&driver, 0, sizeof(driver));
-	return unit_begin(state) || objects_new(&objects) ? -1 : 0;
+	return unit_begin(state) || restore_shared_new(&shared) ? -1 : 0;
 }
 
 static int end(void **state)
 {
-	objects_free(objects);
+	restore_shared_free(shared);
 	return unit_end(state);
 }
 
@@ -109,7 +109,7 @@ static void await(struct task *task, bool force, size_t size)
 	KfdBoEntry *bos[] = { &task->bos[0], &task->bos[1] };
 	CriuKfd kfd = CRIU_KFD__INIT;
 	const struct options options = { .force = force };
-	struct restore_session session = { .options = &options, .objects = objects };
+	struct restore_session session = { .options = &options, .shared = shared };
 
 	kfd.num_of_gpus = 1;
 	kfd.n_bo_entries = BOS;
