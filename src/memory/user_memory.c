@@ -70,13 +70,12 @@ int user_memory_note(struct restore_session *session, const struct kfd_priv *pri
 static int list_ranges(const struct restore_shared *shared, pid_t vpid,
 		       struct proc_range **ret_ranges, size_t *ret_count)
 {
-	struct proc_range range;
-	pid_t owner;
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && !restore_shared_get_range(shared, i, &owner, &range); i++) {
-		if (owner == vpid)
-			ret = array_append(ret_ranges, ret_count, sizeof(range), &range);
+	for (uint32_t i = 0; !ret && i < shared->num_ranges && i < RESTORE_SHARED_RANGES; i++) {
+		if (shared->ranges[i].vpid == vpid)
+			ret = array_append(ret_ranges, ret_count, sizeof(**ret_ranges),
+					   &shared->ranges[i].range);
 	}
 	return ret;
 }

@@ -48,7 +48,7 @@ static unsigned int await_gpu(const struct restore_shared *shared, const char *n
 	uint64_t bytes;
 
 	for (unsigned int i = 0;; i++) {
-		uint64_t claimed = restore_shared_claimed_vram(shared, gpu_id);
+		uint64_t claimed = shared->claimed_vram[gpu_id % RESTORE_SHARED_GPUS];
 
 		if (kfd_available_vram(fd, gpu_id, &bytes) < 0)
 			return i;
@@ -81,7 +81,7 @@ void vram_await(struct restore_shared *shared, const struct restored_task *task,
 		const struct kfd_device_bucket *device = &state->devices[i];
 		uint64_t bytes = vram_of(task, state, device->user_gpu_id);
 
-		restore_shared_claim_vram(shared, device->actual_gpu_id, bytes);
+		shared->claimed_vram[device->actual_gpu_id % RESTORE_SHARED_GPUS] += bytes;
 		if (bytes)
 			polls -= await_gpu(shared, name, fd, device->actual_gpu_id, polls);
 	}
@@ -93,7 +93,7 @@ void vram_end_claim(struct restore_shared *shared, const struct restored_task *t
 	for (uint32_t i = 0; i < state->num_devices; i++) {
 		const struct kfd_device_bucket *device = &state->devices[i];
 
-		restore_shared_claim_vram(shared, device->actual_gpu_id,
-					  -vram_of(task, state, device->user_gpu_id));
+		shared->claimed_vram[device->actual_gpu_id % RESTORE_SHARED_GPUS] -=
+			vram_of(task, state, device->user_gpu_id);
 	}
 }

@@ -82,8 +82,7 @@ int restore_init(struct restore_session *session)
 	(void)task_image_read_tree(session);
 	if (!session->options->parallel_restore || !host_has_hook(HOOK_POST_FORKING))
 		return 0;
-	ret = handoff_new(&session->options->content, restore_shared_totals(session->shared),
-			  &session->handoff);
+	ret = handoff_new(&session->options->content, &session->shared->totals, &session->handoff);
 	return ret < 0 ? log_error(ret, "restore: cannot make a socket for the tasks") : 0;
 }
 

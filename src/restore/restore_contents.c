@@ -79,7 +79,7 @@ static int load(const struct restore_session *session, struct content_job *jobs,
 		log_info("contents: one thread loads them, because %s", obstacle);
 	ret = content_load(jobs, num_jobs, &settings);
 	if (!ret)
-		content_totals_add(restore_shared_totals(session->shared), jobs, num_jobs);
+		content_totals_add(&session->shared->totals, jobs, num_jobs);
 	return ret;
 }
 
@@ -112,7 +112,7 @@ static int load_all(const struct restore_session *session, struct kfd_jobs *jobs
 	ret = open_pages(&session->task, jobs->jobs, jobs->num_jobs);
 	if (ret < 0)
 		return ret;
-	if (!session->handoff || !restore_shared_handoff_is_ready(session->shared))
+	if (!session->handoff || !session->shared->handoff_is_ready)
 		return load(session, jobs->jobs, jobs->num_jobs);
 	*phase = PHASE_HANDED_OFF;
 	return handoff_send(session->handoff, jobs->jobs, jobs->num_jobs);

@@ -37,7 +37,7 @@ void resume_listen(struct restore_session *session)
 			"contents: CRIU's main process cannot start a thread that loads them: %s; each task loads its own",
 			strerror(-ret));
 	else
-		restore_shared_set_handoff_ready(session->shared);
+		session->shared->handoff_is_ready = true;
 }
 
 /* A task with KFD state. */
@@ -71,7 +71,7 @@ static int add_task(struct resume *resume, pid_t pid)
 		return 0;
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot determine whether it has GPU state", pid);
-	task.phase = restore_shared_phase(resume->session->shared, task.vpid);
+	task.phase = resume->session->shared->phases[task.vpid % PROC_PIDS_MAX];
 	if (task.phase == PHASE_NONE)
 		return 0;
 	ret = array_append(&resume->gpu_tasks, &resume->num_gpu_tasks, sizeof(task), &task);
@@ -162,7 +162,7 @@ static int start_queues(struct restore_session *session, const struct gpu_task *
 	if (ret < 0)
 		return ret;
 	log_info("process %d: resumed", task->pid);
-	content_totals_count_process(restore_shared_totals(session->shared));
+	content_totals_count_process(&session->shared->totals);
 	return 0;
 }
 
@@ -217,7 +217,7 @@ static int kill_all(struct resume *resume, pid_t pid, int ret)
 static int first_call(struct restore_session *session, pid_t pid)
 {
 	_cleanup_(resume_done) struct resume resume = { .session = session };
-	unsigned int count = restore_shared_count(session->shared);
+	unsigned int count = session->shared->num_tasks;
 	int ret = count ? resume_all(&resume, count) : 0;
 	if (ret < 0)
 		return kill_all(&resume, pid, ret);
@@ -227,8 +227,7 @@ static int first_call(struct restore_session *session, pid_t pid)
 		return 0;
 	/* Without `criu restore -d`, CRIU lives as long as the job. */
 	host_empty_store(host_find_store());
-	content_totals_log(restore_shared_totals(session->shared), false,
-			   session->options->content.checksum);
+	content_totals_log(&session->shared->totals, false, session->options->content.checksum);
 	return 0;
 }
 

@@ -48,11 +48,17 @@ static int read_saved_topology(struct restored_task *task)
 	return ret < 0 ? log_error(ret, "kfd %d: cannot read the saved topology", task->kfd_id) : 0;
 }
 
+/* Whether a task of this restore has made the render node, or is about to. */
+static _Atomic bool *made_node(const struct restore_session *session, uint32_t minor)
+{
+	return &session->shared->made_nodes[minor % (RENDER_NODE_MINOR_LAST + 1)];
+}
+
 /* A node that a task of this restore has made is missing, too: all tasks map the same GPUs. */
 static bool is_missing(const struct restore_session *session, const struct topology_node *node)
 {
 	return node->gpu_id &&
-	       (restore_shared_has_made_node(session->shared, node->drm_render_minor) ||
+	       (*made_node(session, node->drm_render_minor) ||
 		node_can_make_render(&session->machine_dev, node->drm_render_minor));
 }
 
@@ -95,7 +101,7 @@ static int make_nodes(const struct restore_session *session, const struct gpu_ma
 
 		if (!minor || !node_can_make_render(machine, minor))
 			continue;
-		restore_shared_note_made_node(session->shared, minor);
+		*made_node(session, minor) = true;
 		ret = node_make_render(machine, minor);
 	}
 	return ret;
@@ -154,7 +160,7 @@ int task_image_read_tree(struct restore_session *session)
 	if (!session->tree_error)
 		session->tree_error = add_images(session, IMAGE_RENDER, add_render);
 	map_tree_sort(tree);
-	tree->claims = restore_shared_claims(session->shared);
+	tree->claims = session->shared->claims;
 	session->tree_is_read = true;
 	return session->tree_error;
 }
@@ -166,7 +172,7 @@ static int begin_streamed_tree(struct restore_session *session, const struct top
 	int ret;
 
 	map_tree_done(tree);
-	tree->claims = restore_shared_claims(session->shared);
+	tree->claims = session->shared->claims;
 	tree->partial = true;
 	ret = map_tree_add(tree, saved);
 	if (!ret && session->task.kfd)

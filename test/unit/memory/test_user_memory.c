@@ -39,16 +39,12 @@ static uint32_t note(struct restore_shared *shared, uint32_t count)
 	const struct kfd_priv priv = make_many(count, bos);
 	const struct kfd_state state = { .bos = bos, .num_bos = count };
 	struct restore_session session = { .shared = shared };
-	struct proc_range range;
 	uint32_t noted = 0;
-	pid_t vpid;
 
 	session.task.vpid = 42;
 	assert_int_equal(user_memory_note(&session, &priv, &state), 0);
-	while (!restore_shared_get_range(shared, noted, &vpid, &range)) {
-		assert_int_equal(vpid, 42);
-		noted++;
-	}
+	while (noted < shared->num_ranges && noted < RESTORE_SHARED_RANGES)
+		assert_int_equal(shared->ranges[noted++].vpid, 42);
 	free((void *)priv.bytes);
 	free(bos);
 	return noted;

@@ -119,6 +119,6 @@ TEST(two_tasks_need_room_for_both)
 	assert_int_equal(time_passes.naps, 3);
 	vram_end_claim(shared, &task, &needs);
 	vram_end_claim(shared, &task, &needs);
-	assert_int_equal(restore_shared_claimed_vram(shared, NEW_ID), 0);
+	assert_int_equal(shared->claimed_vram[NEW_ID], 0);
 	restore_shared_free(shared);
 }

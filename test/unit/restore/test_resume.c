@@ -138,8 +138,7 @@ static void prepare_job(void)
 	memset(&started, 0, sizeof(started));
 	job.session.options = &job.options;
 	assert_int_equal(restore_shared_new(&job.session.shared), 0);
-	assert_int_equal(handoff_new(&settings, restore_shared_totals(job.session.shared),
-				     &job.session.handoff),
+	assert_int_equal(handoff_new(&settings, &job.session.shared->totals, &job.session.handoff),
 			 0);
 }
 
@@ -218,7 +217,7 @@ TEST(no_thread_loads_beside_tasks_that_have_little_room_for_theirs)
 	room_for_threads = false;
 	resume_listen(&job.session);
 	room_for_threads = true;
-	assert_false(restore_shared_handoff_is_ready(job.session.shared));
+	assert_false(job.session.shared->handoff_is_ready);
 	assert_int_equal(stat("/proc/self/task", &after), 0);
 	assert_int_equal(after.st_nlink, before.st_nlink);
 	assert_logged("Warn  (amdgpu_plugin): contents: a limit of processes");

@@ -78,7 +78,7 @@ static void begin_job(size_t tasks, uint32_t first)
 		assert_int_equal(map_tree_add(&job.session.tree, &job.saved[i]), 0);
 	}
 	map_tree_sort(&job.session.tree);
-	job.session.tree.claims = restore_shared_claims(job.session.shared);
+	job.session.tree.claims = job.session.shared->claims;
 	job.session.tree_is_read = true;
 }
 
