@@ -226,65 +226,6 @@ static void stream_pages(const char *name, uint64_t bytes, uint64_t there)
 	write_streamed(name, words, 8 + there);
 }
 
-/* Replaces the only GPU of the image. */
-static void make_image_of_eight_gpus(void)
-{
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
-	for (size_t i = 0; i < image->n_device_entries; i++)
-		kfd_device_entry__free_unpacked(image->device_entries[i], NULL);
-	free(image->device_entries);
-	assert_int_equal(topology_read(MACHINES "/eight", &topology), 0);
-	image->device_entries = calloc(topology.num_nodes, sizeof(*image->device_entries));
-	image->n_device_entries = 0;
-	for (size_t i = 0; i < topology.num_nodes; i++)
-		image->device_entries[image->n_device_entries++] =
-			topology_entry_new(&topology, &topology.nodes[i]);
-	image->num_of_cpus = (uint32_t)(topology.num_nodes - topology_count_gpus(&topology));
-	image->num_of_gpus = (uint32_t)topology_count_gpus(&topology);
-	for (size_t i = 0; i < image->n_bo_entries; i++)
-		image->bo_entries[i]->gpu_id = OLD_ID;
-	kernel.machine = "eight";
-}
-
-/* Each GPU has more contents than a pipe holds. The streamer fails a reader of several images at
- * once. */
-TEST(contents_of_gpus_are_read_one_by_one)
-{
-	uint8_t *bytes;
-	size_t size;
-	_cleanup_close_ int fd = -1;
-
-	start_over();
-	make_image_of_eight_gpus();
-	for (size_t i = 0; i < 3; i++) {
-		add_image_bo(KFD_BO_VRAM, 0x800000 + i * 0x100000, 0x40000,
-			     0x100000000 + i * 0x40000);
-		image->bo_entries[image->n_bo_entries - 1]->gpu_id =
-			image->device_entries[image->n_device_entries - 1 - i]->gpu_id;
-	}
-	write_image(5);
-	turn_stream();
-	for (size_t i = 0; i < 3; i++) {
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "amdgpu-pages-5-%04x.img",
-			       image->device_entries[image->n_device_entries - 1 - i]->gpu_id);
-		stream_pages(name, 0x40000, 0x40000);
-	}
-	start_restore();
-	fd = restore_file(5);
-	assert_true(fd >= 0);
-	for (unsigned int i = 0; i < 3; i++) {
-		bytes = unit_read(i == 0 ? "bo-800000" : i == 1 ? "bo-900000" : "bo-a00000", &size);
-		assert_int_equal(size, 0x40000);
-		assert_int_equal(((uint64_t *)bytes)[0], 1);
-		assert_int_equal(((uint64_t *)bytes)[0x40000 / 8 - 1], 0x40000 / 8);
-		free(bytes);
-	}
-	end_restore(0);
-}
-
 TEST(contents_that_are_too_short_or_too_long_fail_the_restore)
 {
 	static const uint64_t lengths[] = { 0, 8, 0x3ff8, 0x3fff, 0x4001 };
