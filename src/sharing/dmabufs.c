@@ -244,11 +244,6 @@ struct bo_name dmabufs_name(const struct dmabuf_files *files, const struct stat 
 	return (struct bo_name){ .is_inode = true, .number = stat->st_ino };
 }
 
-int dmabufs_open_fdinfo(void)
-{
-	return fd_open("/proc/self/fdinfo", O_RDONLY | O_DIRECTORY);
-}
-
 int dmabufs_count_references(int fdinfo, int fd, uint64_t *ret_count)
 {
 	static const char field[] = "\ncount:";

@@ -74,11 +74,8 @@ struct dmabuf_holders {
 	uint64_t files;
 };
 
-/* Opens the directory with the fdinfo of this process. The queues stand still while the fdinfo of
- * each BO is read, so the kernel walks the path once. Returns the descriptor or -errno. */
-int dmabufs_open_fdinfo(void);
-/* All references to the dma-buf @fd, by its fdinfo in the directory @fdinfo, or 0 if the kernel
- * does not report them. -errno: fdinfo cannot be read. */
+/* All references to the dma-buf @fd, by its fdinfo in the directory @fdinfo of this process, or 0
+ * if the kernel does not report them. -errno: fdinfo cannot be read. */
 int dmabufs_count_references(int fdinfo, int fd, uint64_t *ret_count);
 /* Whether holders that the dump knows can explain the number of references. If the
  * object and KFD's file no longer hold it, two strangers may be mistaken for them. */

@@ -4,6 +4,7 @@
 #include "sharing/shared_bos.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -63,11 +64,12 @@ static int add_bo(struct shared_bos *shared, const struct dumped_process *proces
 }
 
 /* The number of references shows processes outside the dump, so each BO is asked for, also one that
- * nothing in the dump shares. */
+ * nothing in the dump shares. The queues stand still meanwhile, so the kernel walks the path of the
+ * fdinfo once. */
 static int add_bos(struct shared_bos *shared, const struct dumped_process *process)
 {
 	const struct bo_index *bos = process->bo_index;
-	_cleanup_close_ int fdinfo = dmabufs_open_fdinfo();
+	_cleanup_close_ int fdinfo = fd_open("/proc/self/fdinfo", O_RDONLY | O_DIRECTORY);
 	int ret = array_grow(&shared->list, shared->count + bos->count + 1, sizeof(*shared->list));
 
 	if (fdinfo < 0)
@@ -186,7 +188,7 @@ int shared_bos_begin(struct dump_session *session)
 	return ret < 0 ? log_error(ret, "processes: cannot list their open files") : 0;
 }
 
-static struct shared_bo *find(const struct dumped_process *process, uint32_t index)
+struct shared_bo *shared_bos_get(const struct dumped_process *process, uint32_t index)
 {
 	const struct shared_bos *shared = process->session->shared;
 	const struct shared_bo wanted = { .process = number_of(process), .index = index };
@@ -194,11 +196,6 @@ static struct shared_bo *find(const struct dumped_process *process, uint32_t ind
 	return shared->count ? bsearch(&wanted, shared->list, shared->count, sizeof(wanted),
 				       object_rules_compare)
 			     : NULL;
-}
-
-const struct shared_bo *shared_bos_get(const struct dumped_process *process, uint32_t index)
-{
-	return find(process, index);
 }
 
 /* KFD makes an object for the import on another PCI device, and no call returns its offset. The CPU
@@ -214,7 +211,7 @@ int shared_bos_check_mapping(const struct dumped_process *process,
 	if (gpu)
 		entry = bo_index_find_offset(process->bo_index, topology_pci_device(gpu),
 					     mapping->offset);
-	bo = entry ? find(process, entry->index) : NULL;
+	bo = entry ? shared_bos_get(process, entry->index) : NULL;
 	if (!bo || !bo->on_other_device || bo->problem)
 		return 0;
 	return preflight_refuse(process->session, DUMP_MAPPING_OF_IMPORT,
@@ -255,7 +252,7 @@ bool shared_bos_maps_other(const struct dumped_process *process, const struct pr
 
 bool shared_bos_is_private(const struct dumped_process *process, uint32_t index)
 {
-	const struct shared_bo *bo = find(process, index);
+	const struct shared_bo *bo = shared_bos_get(process, index);
 
 	return bo && !bo->object && !bo->problem;
 }
@@ -332,7 +329,7 @@ static const struct shared_bo *find_problem(const struct dumped_process *process
 	const struct shared_bo *bo = NULL;
 
 	for (uint32_t i = 0; (!bo || !bo->problem) && i < process->state.num_bos; i++)
-		bo = find(process, i);
+		bo = shared_bos_get(process, i);
 	return bo && bo->problem ? bo : NULL;
 }
 
@@ -350,7 +347,7 @@ static int check_orphans(const struct dumped_process *process)
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < process->state.num_bos; i++) {
-		const struct shared_bo *bo = find(process, i);
+		const struct shared_bo *bo = shared_bos_get(process, i);
 
 		if (bo && !bo->problem && bo->lost)
 			ret = refuse_shared_bo(process, bo, DUMP_BO_SHARED, bo->lost);
@@ -371,7 +368,7 @@ static int check_holders(const struct dumped_process *process)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < process->state.num_bos; i++) {
-		const struct shared_bo *bo = find(process, i);
+		const struct shared_bo *bo = shared_bos_get(process, i);
 
 		if (!bo || !bo->has_external_holder || bo->problem)
 			continue;
@@ -436,7 +433,7 @@ static void recreate(struct dumped_process *process, const struct shared_bo *bo)
 void shared_bos_change_saved_state(struct dumped_process *process)
 {
 	for (uint32_t i = 0; i < process->state.num_bos; i++) {
-		struct shared_bo *bo = find(process, i);
+		struct shared_bo *bo = shared_bos_get(process, i);
 
 		if (bo && bo->problem)
 			separate(process, bo);

@@ -108,7 +108,7 @@ int shared_bos_check(const struct dumped_process *process);
  * share handle, and a BO whose creator has freed it gets the creator's flags. */
 void shared_bos_change_saved_state(struct dumped_process *process);
 /* The entry of a BO. NULL: the BO has no contents. */
-const struct shared_bo *shared_bos_get(const struct dumped_process *process, uint32_t index);
+struct shared_bo *shared_bos_get(const struct dumped_process *process, uint32_t index);
 /* Refuses a mapping of a BO if no restore could tell CRIU its new offset. The process has its index
  * of BOs. */
 int shared_bos_check_mapping(const struct dumped_process *process,

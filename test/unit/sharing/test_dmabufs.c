@@ -275,7 +275,7 @@ PLAIN_TEST(references_count_all_holders_or_not)
 PLAIN_TEST(files_that_are_no_dmabufs_have_no_count)
 {
 	int fds[] = { memfd_create("file", MFD_CLOEXEC), eventfd(7, EFD_CLOEXEC) };
-	_cleanup_close_ int fdinfo = dmabufs_open_fdinfo();
+	_cleanup_close_ int fdinfo = fd_open("/proc/self/fdinfo", O_RDONLY | O_DIRECTORY);
 	uint64_t count = 3;
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
