@@ -25,13 +25,6 @@
 #include "memory/restore_shared.h"
 #include "sharing/fillers.h"
 
-/* A BO that RESTORE makes, and that is an object. */
-struct made {
-	uint32_t object;
-	/* Index in the list of BOs without imports. */
-	uint32_t bo;
-};
-
 struct import {
 	/* Sorts the list, and is the first member for compare_u64(). */
 	uint64_t handle;
@@ -44,13 +37,13 @@ struct import {
 };
 
 struct imports {
-	struct made *made;
-	size_t num_made;
 	struct import *list;
 	size_t count;
 	/* The handles of all BOs that RESTORE makes. */
 	uint64_t *taken;
 	size_t num_taken;
+	/* How many of them imports_restore() has published. */
+	size_t num_made;
 };
 
 /* The import of all BOs of a task. */
@@ -65,7 +58,6 @@ void imports_done(struct restored_task *task)
 
 	if (!imports)
 		return;
-	free(imports->made);
 	free(imports->list);
 	free(imports->taken);
 	free(imports);
@@ -91,20 +83,7 @@ static int add_import(struct imports *imports, const KfdBoEntry *bo,
 		.record = *record,
 	};
 
-	if (bo->by_share_handle)
-		imports->taken[imports->num_taken++] = import.handle;
 	return array_append(&imports->list, &imports->count, sizeof(import), &import);
-}
-
-static int add_bo(struct imports *imports, const KfdBoEntry *bo,
-		  const struct kfd_priv_bo_record *record)
-{
-	const struct made made = { bo->object, (uint32_t)imports->num_taken };
-
-	imports->taken[imports->num_taken++] = KFD_HANDLE(bo->gpu_id, record->handle);
-	return bo->has_object
-		       ? array_append(&imports->made, &imports->num_made, sizeof(made), &made)
-		       : 0;
 }
 
 static int list_bos(const struct restored_task *task, const struct kfd_priv *priv,
@@ -120,7 +99,10 @@ static int list_bos(const struct restored_task *task, const struct kfd_priv *pri
 		if (ret < 0)
 			break;
 		cut[i] = bo->has_owner_pid && !bo->by_share_handle;
-		ret = (bo->has_owner_pid ? add_import : add_bo)(imports, bo, &record);
+		ret = bo->has_owner_pid ? add_import(imports, bo, &record) : 0;
+		if (!cut[i])
+			imports->taken[imports->num_taken++] =
+				KFD_HANDLE(bo->gpu_id, record.handle);
 	}
 	return ret;
 }
@@ -185,7 +167,7 @@ static struct object_gpu name_gpu(const struct topology_node *gpu)
 	return (struct object_gpu){ gpu->actual_gpu_id, topology_pci_device(gpu) };
 }
 
-static int publish(const struct restore_session *session, const struct made *made,
+static int publish(const struct restore_session *session, uint32_t number,
 		   const struct kfd_bo_bucket *bo)
 {
 	const struct topology_node *gpu = saved_gpu(&session->task, bo->gpu_id);
@@ -197,22 +179,27 @@ static int publish(const struct restore_session *session, const struct made *mad
 	};
 
 	return object.store_id < 0 ? object.store_id
-				   : restore_shared_publish(session->shared, made->object, &object);
+				   : restore_shared_publish(session->shared, number, &object);
 }
 
+/* The image has the BOs of @state now, in their order. */
 static int publish_all(const struct restore_session *session, const struct kfd_state *state)
 {
-	const struct imports *imports = session->task.imports;
+	const struct restored_task *task = &session->task;
 
-	for (size_t i = 0; i < imports->num_made; i++) {
-		const struct kfd_bo_bucket *bo = &state->bos[imports->made[i].bo];
-		int ret = publish(session, &imports->made[i], bo);
+	for (uint32_t i = 0; i < state->num_bos; i++) {
+		const KfdBoEntry *entry = task->kfd->bo_entries[i];
+		int ret;
 
+		if (!entry->has_object || entry->has_owner_pid)
+			continue;
+		ret = publish(session, entry->object, &state->bos[i]);
 		if (ret < 0)
 			return log_error(ret,
 					 "kfd %d: BO at 0x%" PRIx64
 					 ": cannot offer it to the processes that share it",
-					 session->task.kfd_id, bo->addr);
+					 task->kfd_id, entry->addr);
+		task->imports->num_made++;
 	}
 	return 0;
 }
