@@ -7,7 +7,6 @@
 
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
-#include "image/image_priv.h"
 #include "kernel/kfd.h"
 
 const struct bo_kind facts_bo_kinds[BO_KINDS] = {
@@ -141,15 +140,15 @@ struct gem_sum facts_sum_gem_handles(const CriuKfd *kfd, uint32_t gpu_id)
 	return sum;
 }
 
-void facts_read_objects(const CriuKfd *kfd, struct objects *ret_objects)
+void facts_read_objects(const struct kfd_priv *priv, struct objects *ret_objects)
 {
-	const struct kfd_priv priv = image_priv_of(kfd);
 	struct objects objects = { 0 };
 
-	objects.known = !kfd_priv_list_queues(&priv, &objects.queues, &objects.num_queues);
-	objects.num_svm_ranges = priv.layout.num_svm_ranges;
+	objects.known = !kfd_priv_list_queues(priv, &objects.queues, &objects.num_queues);
+	objects.num_svm_ranges = priv->layout.num_svm_ranges;
 	if (objects.known)
-		objects.num_events = priv.num_objects - objects.num_queues - objects.num_svm_ranges;
+		objects.num_events =
+			priv->num_objects - objects.num_queues - objects.num_svm_ranges;
 	*ret_objects = objects;
 }
 

@@ -70,7 +70,7 @@ struct objects {
 };
 
 /* Free the result with facts_objects_done(). */
-void facts_read_objects(const CriuKfd *kfd, struct objects *ret_objects);
+void facts_read_objects(const struct kfd_priv *priv, struct objects *ret_objects);
 void facts_objects_done(struct objects *objects);
 const char *facts_queue_type(uint32_t type);
 

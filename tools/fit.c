@@ -15,7 +15,6 @@
 #include "criu/log.h"
 #include "criu/options.h"
 #include "fit_driver.h"
-#include "image/image_priv.h"
 #include "image/image_validate.h"
 #include "images.h"
 #include "kernel/amdgpu_module.h"
@@ -107,9 +106,7 @@ static int fit_decide(struct fit *fit, const char *name, const struct topology *
 /* RESTORE answers EPERM. */
 static int check_xnack(const struct fit *fit, const struct tool_kfd *kfd, const struct gpu_map *map)
 {
-	const struct kfd_priv priv = image_priv_of(kfd->message);
-
-	for (size_t i = 0; kfd_priv_has_xnack(&priv) && i < map->num_nodes; i++) {
+	for (size_t i = 0; kfd_priv_has_xnack(&kfd->priv) && i < map->num_nodes; i++) {
 		const struct topology_node *gpu = map->local[i];
 
 		if (gpu && amdgpu_module_forbids_xnack(gpu, fit->noretry))
@@ -124,23 +121,21 @@ static int check_xnack(const struct fit *fit, const struct tool_kfd *kfd, const 
 static void print_xnack(const struct fit *fit, const struct tool_kfd *kfd,
 			const struct gpu_map *map)
 {
-	const struct kfd_priv priv = image_priv_of(kfd->message);
 	bool depends = false;
 
 	for (size_t i = 0; i < map->num_nodes; i++)
 		depends |= map->local[i] && amdgpu_module_forbids_xnack(map->local[i], 1);
-	if (depends && !fit->kfd_minor && kfd_priv_has_xnack(&priv))
+	if (depends && !fit->kfd_minor && kfd_priv_has_xnack(&kfd->priv))
 		printf("  not checked: whether amdgpu has noretry=0 there, which these GPUs need for XNACK\n");
 }
 
-static bool has_compute_queues(const CriuKfd *kfd)
+static bool has_compute_queues(const struct tool_kfd *kfd)
 {
-	const struct kfd_priv priv = image_priv_of(kfd);
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues = 0;
 	bool found = false;
 
-	(void)kfd_priv_list_queues(&priv, &queues, &num_queues);
+	(void)kfd_priv_list_queues(&kfd->priv, &queues, &num_queues);
 	for (size_t i = 0; i < num_queues; i++)
 		found |= queues[i].type == KFD_PRIV_QUEUE_COMPUTE;
 	return found;
@@ -154,7 +149,7 @@ static void print_xccs(const struct fit *fit, const struct tool_kfd *kfd, const 
 
 	for (size_t i = 0; i < map->num_nodes; i++)
 		depends |= map->local[i] && topology_has_partitions(map->local[i]);
-	if (depends && !fit->kfd_minor && has_compute_queues(kfd->message))
+	if (depends && !fit->kfd_minor && has_compute_queues(kfd))
 		printf("  not checked: whether the driver there restores compute queues on GPUs with several XCCs, or partitions of them\n");
 }
 
@@ -166,7 +161,7 @@ static int check_saved_process(const struct fit *fit, const struct tool_kfd *kfd
 	struct restored_task task = {
 		.vpid = (pid_t)kfd->message->pid,
 		.kfd = kfd->message,
-		.layout = image_priv_of(kfd->message).layout,
+		.layout = kfd->priv.layout,
 		.kfd_id = kfd->id,
 		.saved = *saved,
 		.local = *fit->local,

@@ -11,10 +11,8 @@
 #include <sys/utsname.h>
 
 #include "criu/log.h"
-#include "image/image_priv.h"
 #include "image/image_validate.h"
 #include "kernel/amdgpu_module.h"
-#include "kernel/kfd_priv.h"
 
 /* MAX_GPU_INSTANCE in kfd_priv.h, the number of ids in the record of a BO, is 16 in Linux 6.1 with
  * KFD 1.11, and 64 in Linux 6.5 with KFD 1.14. The smallest records with 64 ids have 272 bytes. */
@@ -24,11 +22,10 @@
 
 int fit_driver_check(const struct tool_kfd *kfd, uint32_t kfd_minor)
 {
-	const struct kfd_priv priv = image_priv_of(kfd->message);
-	const uint64_t size = priv.layout.bo_size;
+	const uint64_t size = kfd->priv.layout.bo_size;
 	bool wide;
 
-	if (!priv.num_bos || !priv.layout.is_known)
+	if (!kfd->priv.num_bos || !kfd->priv.layout.is_known)
 		return 0;
 	wide = size >= SIZE_WITH_64;
 	if (!(wide && kfd_minor <= LAST_WITH_16) && !(!wide && kfd_minor >= FIRST_WITH_64))

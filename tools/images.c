@@ -10,6 +10,7 @@
 #include "host.h"
 #include "image/image.h"
 #include "image/image_dir.h"
+#include "image/image_priv.h"
 #include "image/image_validate.h"
 #include "image_archive.h"
 
@@ -25,14 +26,17 @@ static int read_kfd(struct tool_images *images, int id)
 {
 	const struct tool_kfd image = { .id = id };
 	int ret = add_image(&images->kfds, &images->num_kfds, sizeof(image), &image);
-	CriuKfd **message;
+	struct tool_kfd *kfd;
 
 	if (ret < 0)
 		return ret;
-	message = &images->kfds[images->num_kfds - 1].message;
-	ret = image_read_kfd(id, message);
-	if (!ret && (*message)->num_of_gpus)
-		ret = image_validate_kfd(id, *message);
+	kfd = &images->kfds[images->num_kfds - 1];
+	ret = image_read_kfd(id, &kfd->message);
+	if (ret < 0 || !kfd->message->num_of_gpus)
+		return ret;
+	ret = image_validate_kfd(id, kfd->message);
+	if (!ret)
+		kfd->priv = image_priv_of(kfd->message);
 	return ret;
 }
 

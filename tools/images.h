@@ -7,10 +7,13 @@
 #include <stdint.h>
 
 #include "criu-amdgpu.pb-c.h"
+#include "kernel/kfd_priv.h"
 
 struct tool_kfd {
 	int id;
 	CriuKfd *message;
+	/* The private data of the driver, in the memory of @message. */
+	struct kfd_priv priv;
 };
 
 struct tool_render {

@@ -81,15 +81,15 @@ static void print_bos(const CriuKfd *kfd)
 		print_kind("imported", &imports);
 }
 
-static void print_objects(const CriuKfd *kfd)
+static void print_objects(const struct tool_kfd *image)
 {
 	_cleanup_(facts_objects_done) struct objects objects = { 0 };
 
-	facts_read_objects(kfd, &objects);
+	facts_read_objects(&image->priv, &objects);
 	if (!objects.known) {
 		printf("  private data of an unknown layout: %" PRIu32
 		       " queues, events and SVM ranges\n",
-		       kfd->num_of_objects);
+		       image->message->num_of_objects);
 		return;
 	}
 	for (size_t i = 0; i < objects.num_queues; i++)
@@ -203,7 +203,7 @@ static int print_kfd(const struct tool_kfd *image)
 	if (ret < 0)
 		return ret;
 	print_gem_handles(kfd);
-	print_objects(kfd);
+	print_objects(image);
 	if (kfd->shared_mem_size)
 		printf("  /dev/shm/hsakmt_shared_mem: %" PRIu64 " bytes\n", kfd->shared_mem_size);
 	return 0;

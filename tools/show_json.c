@@ -219,7 +219,7 @@ static json_object *describe_process(const struct tool_kfd *image)
 	const CriuKfd *kfd = image->message;
 	const struct bo_sum shared = facts_sum_shared(kfd), imports = facts_sum_imports(kfd);
 
-	facts_read_objects(kfd, &objects);
+	facts_read_objects(&image->priv, &objects);
 	add(object, "image", image_of(IMAGE_KFD_NAME, image->id));
 	add(object, "pid", number(kfd->pid));
 	add(object, "writer", json_object_new_string(facts_writer(kfd)));

@@ -11,9 +11,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "image/image.h"
-#include "image/image_priv.h"
 #include "images.h"
-#include "kernel/kfd_priv.h"
 
 /* Two states of one process are from two dumps. */
 static int check_kfds(const struct tool_images *images)
@@ -202,7 +200,7 @@ static void warn_of_layouts(const struct tool_images *images)
 	for (size_t i = 0; i < images->num_kfds; i++) {
 		const struct tool_kfd *kfd = &images->kfds[i];
 
-		if (kfd->message->num_of_gpus && !image_priv_of(kfd->message).layout.is_known)
+		if (kfd->message->num_of_gpus && !kfd->priv.layout.is_known)
 			log_warn(
 				"kfd %d: its private data have a layout that this plugin does not know, so they are not checked, and a restore refuses them without AMDGPU_FORCE",
 				kfd->id);
