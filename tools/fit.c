@@ -131,13 +131,10 @@ static void print_xnack(const struct fit *fit, const struct tool_kfd *kfd,
 
 static bool has_compute_queues(const struct tool_kfd *kfd)
 {
-	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
-	size_t num_queues = 0;
 	bool found = false;
 
-	(void)kfd_priv_list_queues(&kfd->priv, &queues, &num_queues);
-	for (size_t i = 0; i < num_queues; i++)
-		found |= queues[i].type == KFD_PRIV_QUEUE_COMPUTE;
+	for (size_t i = 0; i < kfd->num_queues; i++)
+		found |= kfd->queues[i].type == KFD_PRIV_QUEUE_COMPUTE;
 	return found;
 }
 

@@ -35,9 +35,12 @@ static int read_kfd(struct tool_images *images, int id)
 	if (ret < 0 || !kfd->message->num_of_gpus)
 		return ret;
 	ret = image_validate_kfd(id, kfd->message);
-	if (!ret)
-		kfd->priv = image_priv_of(kfd->message);
-	return ret;
+	if (ret < 0)
+		return ret;
+	kfd->priv = image_priv_of(kfd->message);
+	if (kfd->priv.layout.is_known)
+		ret = kfd_priv_list_queues(&kfd->priv, &kfd->queues, &kfd->num_queues);
+	return ret < 0 ? log_error(ret, "images: cannot list them") : 0;
 }
 
 static int read_render(struct tool_images *images, int id)
@@ -113,6 +116,7 @@ void images_done(struct tool_images *images)
 	for (size_t i = 0; i < images->num_kfds; i++) {
 		if (images->kfds[i].message)
 			criu_kfd__free_unpacked(images->kfds[i].message, NULL);
+		free(images->kfds[i].queues);
 	}
 	for (size_t i = 0; i < images->num_renders; i++) {
 		if (images->renders[i].message)

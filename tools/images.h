@@ -12,8 +12,11 @@
 struct tool_kfd {
 	int id;
 	CriuKfd *message;
-	/* The private data of the driver, in the memory of @message. */
+	/* The private data of the driver, in the memory of @message, and their queues, if the
+	 * layout is known. */
 	struct kfd_priv priv;
+	struct kfd_priv_queue *queues;
+	size_t num_queues;
 };
 
 struct tool_render {

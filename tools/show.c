@@ -8,8 +8,8 @@
 
 #include "amdgpu_plugin_util.h"
 #include "blocks.h"
-#include "criu/log.h"
 #include "facts.h"
+#include "image/image.h"
 #include "image/image_validate.h"
 #include "images.h"
 #include "show_json.h"
@@ -18,7 +18,7 @@
 
 static void print_gpu(const CriuKfd *kfd, const KfdDeviceEntry *gpu)
 {
-	struct bo_sum sum = facts_sum_contents(kfd, gpu->gpu_id);
+	struct bo_sum sum = facts_sum(kfd, BO_WITH_CONTENTS, gpu->gpu_id);
 	char pci[PCI_SLOT_TEXT], gfx[16], vram[16], contents[16], node[24], unique[TEXT_UNIQUE_ID];
 
 	(void)snprintf(node, sizeof(node), "renderD%" PRIu32, gpu->drm_render_minor);
@@ -64,13 +64,14 @@ static void print_kind(const char *name, const struct bo_sum *sum)
 
 static void print_bos(const CriuKfd *kfd)
 {
-	const struct bo_sum shared = facts_sum_shared(kfd), imports = facts_sum_imports(kfd);
+	const struct bo_sum shared = facts_sum(kfd, BO_SHARED, 0),
+			    imports = facts_sum(kfd, BO_IMPORT, 0);
 
 	if (kfd->n_bo_entries)
 		printf("  %-8s %8s %12s %12s %10s\n", "kind", "BOs", "bytes", "largest",
 		       "checksums");
 	for (size_t i = 0; i < BO_KINDS; i++) {
-		struct bo_sum sum = facts_sum_kind(kfd, facts_bo_kinds[i].flag);
+		struct bo_sum sum = facts_sum(kfd, BO_OF_KIND, facts_bo_kinds[i].flag);
 
 		if (sum.count)
 			print_kind(facts_bo_kinds[i].name, &sum);
@@ -83,72 +84,100 @@ static void print_bos(const CriuKfd *kfd)
 
 static void print_objects(const struct tool_kfd *image)
 {
-	_cleanup_(facts_objects_done) struct objects objects = { 0 };
+	const struct kfd_layout *layout = &image->priv.layout;
+	size_t num_events = image->priv.num_objects - image->num_queues - layout->num_svm_ranges;
 
-	facts_read_objects(&image->priv, &objects);
-	if (!objects.known) {
+	if (!layout->is_known) {
 		printf("  private data of an unknown layout: %" PRIu32
 		       " queues, events and SVM ranges\n",
 		       image->message->num_of_objects);
 		return;
 	}
-	for (size_t i = 0; i < objects.num_queues; i++)
-		printf("  queue %" PRIu32 ": %s on GPU 0x%04" PRIx32 "\n", objects.queues[i].id,
-		       facts_queue_type(objects.queues[i].type), objects.queues[i].gpu_id);
-	if (objects.num_events)
-		printf("  %zu events\n", objects.num_events);
-	if (objects.num_svm_ranges)
-		printf("  %zu SVM ranges\n", objects.num_svm_ranges);
+	for (size_t i = 0; i < image->num_queues; i++)
+		printf("  queue %" PRIu32 ": %s on GPU 0x%04" PRIx32 "\n", image->queues[i].id,
+		       facts_queue_type(image->queues[i].type), image->queues[i].gpu_id);
+	if (num_events)
+		printf("  %zu events\n", num_events);
+	if (layout->num_svm_ranges)
+		printf("  %zu SVM ranges\n", layout->num_svm_ranges);
 }
 
-static void print_owner(const CriuKfd *kfd, const struct owner_sum *owner)
+/* The process that makes a shared BO at a restore. */
+static uint32_t owner_of(const CriuKfd *kfd, const KfdBoEntry *bo)
 {
-	char bytes[16];
+	return bo->has_owner_pid ? bo->owner_pid : kfd->pid;
+}
 
-	if (owner->owner_pid == kfd->pid)
+/* The owner with the lowest pid from @pid on. Return: false if there is none. */
+static bool find_owner(const CriuKfd *kfd, uint64_t pid, uint32_t *ret_pid)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		uint32_t owner = owner_of(kfd, kfd->bo_entries[i]);
+
+		if (!kfd->bo_entries[i]->has_object || owner < pid || (found && owner > *ret_pid))
+			continue;
+		*ret_pid = owner;
+		found = true;
+	}
+	return found;
+}
+
+static void print_owner(const CriuKfd *kfd, uint32_t pid)
+{
+	uint32_t lowest = UINT32_MAX, highest = 0;
+	size_t count = 0, by_share_handle = 0;
+	uint64_t bytes = 0;
+	char text[16];
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+
+		if (!bo->has_object || owner_of(kfd, bo) != pid)
+			continue;
+		count++;
+		bytes += bo->size;
+		by_share_handle += bo->by_share_handle != 0;
+		lowest = bo->object < lowest ? bo->object : lowest;
+		highest = bo->object > highest ? bo->object : highest;
+	}
+	if (pid == kfd->pid)
 		printf("  made by this process: ");
 	else
-		printf("  made by process %" PRIu32 ": ", owner->owner_pid);
-	printf("%zu shared BOs, %s, object%s %" PRIu32, owner->bos.count,
-	       text_size(owner->bos.bytes, bytes),
-	       owner->lowest_object == owner->highest_object ? "" : "s", owner->lowest_object);
-	if (owner->lowest_object != owner->highest_object)
-		printf(" to %" PRIu32, owner->highest_object);
-	if (owner->by_share_handle)
-		printf(", %zu by share handle%s", owner->by_share_handle,
-		       owner->by_share_handle == 1 ? "" : "s");
+		printf("  made by process %" PRIu32 ": ", pid);
+	printf("%zu shared BOs, %s, object%s %" PRIu32, count, text_size(bytes, text),
+	       lowest == highest ? "" : "s", lowest);
+	if (lowest != highest)
+		printf(" to %" PRIu32, highest);
+	if (by_share_handle)
+		printf(", %zu by share handle%s", by_share_handle, by_share_handle == 1 ? "" : "s");
 	printf("\n");
 }
 
-static int print_owners(const CriuKfd *kfd)
+static void print_gem_handles_of(const CriuKfd *kfd, uint32_t gpu_id)
 {
-	_cleanup_free_ struct owner_sum *owners = NULL;
-	size_t count = 0;
-	int ret = facts_sum_owners(kfd, &owners, &count);
+	size_t count = 0, others = 0, mappings = 0;
+	uint32_t lowest = 0, highest = 0;
 
-	if (ret < 0)
-		return log_error(ret, "images: cannot describe them");
-	for (size_t i = 0; i < count; i++)
-		print_owner(kfd, &owners[i]);
-	return 0;
-}
+	for (size_t i = 0; i < kfd->n_gem_handles; i++) {
+		const GemHandleEntry *handle = kfd->gem_handles[i];
 
-static void print_gem_handles(const CriuKfd *kfd)
-{
-	for (size_t i = 0; i < kfd->n_device_entries; i++) {
-		const struct gem_sum sum =
-			facts_sum_gem_handles(kfd, kfd->device_entries[i]->gpu_id);
-
-		if (!sum.count)
+		if (handle->gpu_id != gpu_id)
 			continue;
-		printf("  %zu GEM handles on GPU 0x%04" PRIx32 ", from %" PRIu32 " to %" PRIu32
-		       ", with %zu mappings",
-		       sum.count, kfd->device_entries[i]->gpu_id, sum.lowest, sum.highest,
-		       sum.mappings);
-		if (sum.others)
-			printf(", %zu of BOs that only other processes have", sum.others);
-		printf("\n");
+		lowest = count++ ? lowest : handle->handle;
+		highest = handle->handle;
+		others += handle->bo == IMAGE_NO_BO;
+		mappings += handle->n_mappings;
 	}
+	if (!count)
+		return;
+	printf("  %zu GEM handles on GPU 0x%04" PRIx32 ", from %" PRIu32 " to %" PRIu32
+	       ", with %zu mappings",
+	       count, gpu_id, lowest, highest, mappings);
+	if (others)
+		printf(", %zu of BOs that only other processes have", others);
+	printf("\n");
 }
 
 /* Older images, and those of other programs, do not say it. */
@@ -182,14 +211,14 @@ static void print_saved_on(const SavedOn *saved)
 	printf("\n");
 }
 
-static int print_kfd(const struct tool_kfd *image)
+static void print_kfd(const struct tool_kfd *image)
 {
 	const CriuKfd *kfd = image->message;
-	int ret;
+	uint32_t owner = 0;
 
 	if (!kfd->num_of_gpus) {
 		printf("amdgpu-kfd-%d.img: /dev/kfd without state\n", image->id);
-		return 0;
+		return;
 	}
 	printf("amdgpu-kfd-%d.img: process %" PRIu32 ", %" PRIu32 " GPUs, %zu BOs, %" PRIu32
 	       " objects, by %s\n",
@@ -199,14 +228,13 @@ static int print_kfd(const struct tool_kfd *image)
 	print_gpus(kfd);
 	print_shared_blocks(image);
 	print_bos(kfd);
-	ret = print_owners(kfd);
-	if (ret < 0)
-		return ret;
-	print_gem_handles(kfd);
+	for (uint64_t pid = 0; find_owner(kfd, pid, &owner); pid = (uint64_t)owner + 1)
+		print_owner(kfd, owner);
+	for (size_t i = 0; i < kfd->n_device_entries; i++)
+		print_gem_handles_of(kfd, kfd->device_entries[i]->gpu_id);
 	print_objects(image);
 	if (kfd->shared_mem_size)
 		printf("  /dev/shm/hsakmt_shared_mem: %" PRIu64 " bytes\n", kfd->shared_mem_size);
-	return 0;
 }
 
 static void print_render(const struct tool_render *image)
@@ -244,10 +272,8 @@ int show_run(const struct tool_request *request)
 		return TOOL_TROUBLE;
 	if (request->json)
 		return show_json(&images);
-	for (size_t i = 0; i < images.num_kfds; i++) {
-		if (print_kfd(&images.kfds[i]) < 0)
-			return TOOL_TROUBLE;
-	}
+	for (size_t i = 0; i < images.num_kfds; i++)
+		print_kfd(&images.kfds[i]);
 	for (size_t i = 0; i < images.num_renders; i++)
 		print_render(&images.renders[i]);
 	for (size_t i = 0; i < images.num_dmabufs; i++)

@@ -74,7 +74,7 @@ static json_object *describe_sum(const struct bo_sum *sum)
 
 static json_object *describe_gpu(const struct tool_kfd *image, const KfdDeviceEntry *gpu)
 {
-	struct bo_sum contents = facts_sum_contents(image->message, gpu->gpu_id);
+	struct bo_sum contents = facts_sum(image->message, BO_WITH_CONTENTS, gpu->gpu_id);
 	json_object *object = json_object_new_object();
 	char text[TEXT_UNIQUE_ID];
 
@@ -111,24 +111,23 @@ static json_object *describe_bos(const CriuKfd *kfd)
 	json_object *object = json_object_new_object();
 
 	for (size_t i = 0; i < BO_KINDS; i++) {
-		struct bo_sum sum = facts_sum_kind(kfd, facts_bo_kinds[i].flag);
+		struct bo_sum sum = facts_sum(kfd, BO_OF_KIND, facts_bo_kinds[i].flag);
 
 		add(object, facts_bo_kinds[i].name, describe_sum(&sum));
 	}
 	return object;
 }
 
-static json_object *describe_queues(const struct objects *objects)
+static json_object *describe_queues(const struct tool_kfd *image)
 {
 	json_object *list = json_object_new_array();
 
-	for (size_t i = 0; i < objects->num_queues; i++) {
+	for (size_t i = 0; i < image->num_queues; i++) {
 		json_object *queue = json_object_new_object();
 
-		add(queue, "id", number(objects->queues[i].id));
-		add(queue, "type",
-		    json_object_new_string(facts_queue_type(objects->queues[i].type)));
-		add(queue, "gpu_id", gpu_id_of(objects->queues[i].gpu_id));
+		add(queue, "id", number(image->queues[i].id));
+		add(queue, "type", json_object_new_string(facts_queue_type(image->queues[i].type)));
+		add(queue, "gpu_id", gpu_id_of(image->queues[i].gpu_id));
 		append(list, queue);
 	}
 	return list;
@@ -214,12 +213,12 @@ static json_object *describe_saved_on(const SavedOn *saved)
 
 static json_object *describe_process(const struct tool_kfd *image)
 {
-	_cleanup_(facts_objects_done) struct objects objects = { 0 };
+	const struct kfd_layout *layout = &image->priv.layout;
 	json_object *object = json_object_new_object();
 	const CriuKfd *kfd = image->message;
-	const struct bo_sum shared = facts_sum_shared(kfd), imports = facts_sum_imports(kfd);
+	const struct bo_sum shared = facts_sum(kfd, BO_SHARED, 0),
+			    imports = facts_sum(kfd, BO_IMPORT, 0);
 
-	facts_read_objects(&image->priv, &objects);
 	add(object, "image", image_of(IMAGE_KFD_NAME, image->id));
 	add(object, "pid", number(kfd->pid));
 	add(object, "writer", json_object_new_string(facts_writer(kfd)));
@@ -232,12 +231,13 @@ static json_object *describe_process(const struct tool_kfd *image)
 	add(object, "shared_bos", describe_shared(kfd));
 	add(object, "gem_handles", describe_gem_handles(kfd));
 	add(object, "objects", number(kfd->num_of_objects));
-	if (objects.known) {
-		add(object, "queues", describe_queues(&objects));
-		add(object, "events", number(objects.num_events));
-		add(object, "svm_ranges", number(objects.num_svm_ranges));
-		add(object, "has_svm_ranges", json_object_new_boolean(objects.num_svm_ranges > 0));
-	}
+	if (!layout->is_known)
+		return object;
+	add(object, "queues", describe_queues(image));
+	add(object, "events",
+	    number(image->priv.num_objects - image->num_queues - layout->num_svm_ranges));
+	add(object, "svm_ranges", number(layout->num_svm_ranges));
+	add(object, "has_svm_ranges", json_object_new_boolean(layout->num_svm_ranges > 0));
 	return object;
 }
 
