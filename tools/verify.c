@@ -18,7 +18,6 @@
 #include "text.h"
 #include "tool.h"
 #include "verify_archive.h"
-#include "verify_files.h"
 #include "verify_images.h"
 #include "verify_pages.h"
 
@@ -148,10 +147,8 @@ static int verify(const struct tool_images *images, const struct tool_request *r
 					.shows_progress =
 						!request->quiet && isatty(STDERR_FILENO) };
 	double begin = now_seconds();
-	int ret = verify_images(images);
+	int ret = verify_images(images, request->quiet);
 
-	if (!ret)
-		ret = verify_files(images, request->quiet);
 	for (size_t i = 0; i < images->num_kfds; i++)
 		totals.all_bytes += sum_contents(images->kfds[i].message);
 	if (!ret)
