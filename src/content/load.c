@@ -118,7 +118,7 @@ void load_copy(struct transfer *transfer)
 		transfer,
 		transfer->io.cached
 			? slots_choose_pairs(settings->staging_bytes, transfer->size, num_transfers)
-			: slots_choose(settings->staging_bytes, transfer->size, num_transfers),
+			: slots_choose(settings->staging_bytes, transfer->size, num_transfers, 1),
 		settings->checksum && job->has_checksums, load_ranges);
 }
 

@@ -216,15 +216,11 @@ static struct slots choose_slots(struct transfer *transfer)
 {
 	const struct transfer_plan *plan = transfer->plan;
 	const uint64_t unit = image_io_unit(&transfer->io);
-	struct slots slots;
+	const struct slots slots =
+		transfer->pool ? slots_of_parts(pool_part_size(transfer->pool), unit)
+			       : slots_choose(plan->settings.staging_bytes, transfer->size,
+					      plan->num_transfers, unit);
 
-	if (transfer->pool) {
-		slots = slots_of_parts(pool_part_size(transfer->pool), unit);
-	} else {
-		slots = slots_choose(plan->settings.staging_bytes, transfer->size,
-				     plan->num_transfers);
-		slots_align(&slots, unit);
-	}
 	/* Unless all contents are in one range. */
 	if (slots.size % unit && slots.size < transfer->size)
 		image_io_drop_chunks(&transfer->io);

@@ -141,11 +141,6 @@ static struct slots choose(uint64_t staging_bytes, uint64_t size, uint64_t most_
 	return (struct slots){ count, count, memory, memory - 2 * SLOT_MARGIN };
 }
 
-struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers)
-{
-	return choose(staging_bytes, size, count_threads(num_transfers), SLOT_MEMORY_MAX);
-}
-
 /* A huge page is enough for a slot: twelve slots with one each are faster than eleven with two,
  * which leave a thread less in the same memory. docs/benchmark.md has the times. */
 static uint64_t align_size(uint64_t memory, uint64_t unit)
@@ -153,15 +148,19 @@ static uint64_t align_size(uint64_t memory, uint64_t unit)
 	return memory < unit || unit >= SDMA_HUGE_PAGE ? unit : memory / unit * unit;
 }
 
-void slots_align(struct slots *slots, uint64_t unit)
+struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers,
+			  uint64_t unit)
 {
-	uint64_t budget = slots->count * slots->memory;
-	uint64_t size = align_size(slots->memory, unit);
-	uint64_t memory = size + 2 * SLOT_MARGIN;
-	unsigned int count = (unsigned int)clamp(budget / memory, 0, slots->count);
+	const struct slots slots =
+		choose(staging_bytes, size, count_threads(num_transfers), SLOT_MEMORY_MAX);
+	const uint64_t contents = align_size(slots.memory, unit);
+	const uint64_t memory = contents + 2 * SLOT_MARGIN;
+	const unsigned int count =
+		(unsigned int)clamp(slots.count * slots.memory / memory, 0, slots.count);
 
-	if (slots->size % unit && count >= SLOTS_WANTED)
-		*slots = (struct slots){ count, count, memory, size };
+	if (slots.size % unit == 0 || count < SLOTS_WANTED)
+		return slots;
+	return (struct slots){ count, count, memory, contents };
 }
 
 struct slots slots_choose_pairs(uint64_t staging_bytes, uint64_t size, size_t num_transfers)

@@ -40,12 +40,10 @@ uint64_t slots_choose_bytes(void);
 char *slots_map(size_t size);
 
 /* At most @staging_bytes of memory, but at least one slot of one page, and no more than contents of
- * @size bytes fill. The processors are for @num_transfers transfers, which are not 0. */
-struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers);
-
-/* Makes the contents of the slots multiples of @unit bytes, in the same memory, if it has room for
- * several of them. */
-void slots_align(struct slots *slots, uint64_t unit);
+ * @size bytes fill. The processors are for @num_transfers transfers, which are not 0. The contents
+ * of a slot are a multiple of @unit bytes, if the memory has room for several of them. */
+struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers,
+			  uint64_t unit);
 
 /* For a load from a file that is in memory: a thread reads to one of its slots while the engine
  * copies from the other. At least two slots of one page. */

@@ -47,7 +47,7 @@ static uint64_t memory_of(const struct slots *slots)
 TEST_WITH(slots_fit_in_the_staging_memory, begin, NULL)
 {
 	for (uint64_t bytes = 3 * PAGE; bytes < 80 * MIB; bytes += 257 * PAGE) {
-		struct slots slots = slots_choose(bytes, GIB, 1);
+		struct slots slots = slots_choose(bytes, GIB, 1, 1);
 
 		assert_in_range(memory_of(&slots), 1, bytes);
 		assert_int_equal(slots.memory % PAGE, 0);
@@ -58,16 +58,16 @@ TEST_WITH(slots_fit_in_the_staging_memory, begin, NULL)
 
 TEST_WITH(much_memory_has_large_slots, begin, NULL)
 {
-	assert_int_equal(slots_choose(48 * MIB, GIB, 1).memory, 4 * MIB);
-	assert_int_equal(slots_choose(48 * MIB, GIB, 1).count, 12);
-	assert_int_equal(slots_choose(64 * MIB, GIB, 1).memory, 4 * MIB);
-	assert_int_equal(slots_choose(GIB, 8 * GIB, 1).memory, 4 * MIB);
-	assert_int_equal(slots_choose(GIB, 8 * GIB, 1).count, 12);
+	assert_int_equal(slots_choose(48 * MIB, GIB, 1, 1).memory, 4 * MIB);
+	assert_int_equal(slots_choose(48 * MIB, GIB, 1, 1).count, 12);
+	assert_int_equal(slots_choose(64 * MIB, GIB, 1, 1).memory, 4 * MIB);
+	assert_int_equal(slots_choose(GIB, 8 * GIB, 1, 1).memory, 4 * MIB);
+	assert_int_equal(slots_choose(GIB, 8 * GIB, 1, 1).count, 12);
 }
 
 TEST_WITH(one_slot_of_one_page_is_the_least, begin, NULL)
 {
-	struct slots slots = slots_choose(0, GIB, 1);
+	struct slots slots = slots_choose(0, GIB, 1, 1);
 
 	assert_int_equal(slots.count, 1);
 	assert_int_equal(slots.size, PAGE);
@@ -75,43 +75,43 @@ TEST_WITH(one_slot_of_one_page_is_the_least, begin, NULL)
 
 TEST_WITH(little_memory_has_fewer_slots_before_they_become_small, begin, NULL)
 {
-	assert_int_equal(slots_choose(8 * MIB, GIB, 1).count, 12);
-	assert_int_equal(slots_choose(4 * MIB, GIB, 1).count, 8);
-	assert_int_equal(slots_choose(4 * MIB, GIB, 1).memory, 512 * KIB);
-	assert_int_equal(slots_choose(2 * MIB, GIB, 1).count, 4);
-	assert_int_equal(slots_choose(1 * MIB, GIB, 1).count, 4);
-	assert_int_equal(slots_choose(1 * MIB, GIB, 1).memory, 256 * KIB);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 1, 1).count, 12);
+	assert_int_equal(slots_choose(4 * MIB, GIB, 1, 1).count, 8);
+	assert_int_equal(slots_choose(4 * MIB, GIB, 1, 1).memory, 512 * KIB);
+	assert_int_equal(slots_choose(2 * MIB, GIB, 1, 1).count, 4);
+	assert_int_equal(slots_choose(1 * MIB, GIB, 1, 1).count, 4);
+	assert_int_equal(slots_choose(1 * MIB, GIB, 1, 1).memory, 256 * KIB);
 }
 
 TEST_WITH(few_contents_have_few_slots, begin, NULL)
 {
-	struct slots slots = slots_choose(8 * MIB, PAGE, 1);
+	struct slots slots = slots_choose(8 * MIB, PAGE, 1, 1);
 
 	assert_int_equal(slots.count, 1);
 	assert_int_equal(slots.size, PAGE);
-	slots = slots_choose(8 * MIB, MIB, 1);
+	slots = slots_choose(8 * MIB, MIB, 1, 1);
 	assert_in_range(slots.count * slots.memory, MIB, MIB + 8 * SLOT_MARGIN);
 }
 
 TEST_WITH(gpus_share_the_processors, begin, NULL)
 {
-	assert_int_equal(slots_choose(48 * MIB, GIB, 8).memory, 4 * MIB);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 2).count, 12);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 4).count, 8);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 8).count, 4);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 64).count, 4);
+	assert_int_equal(slots_choose(48 * MIB, GIB, 8, 1).memory, 4 * MIB);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 2, 1).count, 12);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 4, 1).count, 8);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 8, 1).count, 4);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 64, 1).count, 4);
 	processors = 128;
-	assert_int_equal(slots_choose(8 * MIB, GIB, 8).count, 12);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 8, 1).count, 12);
 	processors = 2;
-	assert_int_equal(slots_choose(8 * MIB, GIB, 1).count, 8);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 1).memory, MIB);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 2).count, 4);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 1, 1).count, 8);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 1, 1).memory, MIB);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 2, 1).count, 4);
 }
 
 TEST_WITH(unknown_processors_are_many, begin, NULL)
 {
 	processors = 0;
-	assert_int_equal(slots_choose(8 * MIB, GIB, 8).count, 12);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 8, 1).count, 12);
 	assert_int_equal(slots_choose_pairs(8 * MIB, GIB, 8).threads, 8);
 	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 8).threads, 12);
 }
@@ -158,9 +158,9 @@ TEST_WITH(one_page_has_one_pair, begin, NULL)
 TEST_WITH(aligned_contents_fit_in_the_same_memory, begin, NULL)
 {
 	for (uint64_t bytes = 3 * PAGE; bytes < 80 * MIB; bytes += 257 * PAGE) {
-		struct slots before = slots_choose(bytes, GIB, 1), slots = before;
+		struct slots before = slots_choose(bytes, GIB, 1, 1);
+		struct slots slots = slots_choose(bytes, GIB, 1, 2 * MIB);
 
-		slots_align(&slots, 2 * MIB);
 		assert_in_range(memory_of(&slots), 1, memory_of(&before));
 		assert_int_equal(slots.threads, slots.count);
 		assert_int_equal(slots.size, slots.memory - 2 * SLOT_MARGIN);
@@ -174,18 +174,16 @@ TEST_WITH(aligned_contents_fit_in_the_same_memory, begin, NULL)
 
 TEST_WITH(a_slot_of_huge_pages_has_one, begin, NULL)
 {
-	struct slots slots = slots_choose(48 * MIB, GIB, 1);
+	struct slots slots = slots_choose(48 * MIB, GIB, 1, 2 * MIB);
 
-	slots_align(&slots, 2 * MIB);
 	assert_int_equal(slots.size, 2 * MIB);
 	assert_int_equal(slots.count, 12);
 }
 
 TEST_WITH(a_slot_of_smaller_units_has_several, begin, NULL)
 {
-	struct slots slots = slots_choose(48 * MIB, GIB, 1);
+	struct slots slots = slots_choose(48 * MIB, GIB, 1, 256 * KIB);
 
-	slots_align(&slots, 256 * KIB);
 	assert_int_equal(slots.size, 4 * MIB);
 	assert_int_equal(slots.count, 11);
 }
