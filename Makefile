@@ -84,7 +84,7 @@ $(BUILD)/%.o: %.c $(MESSAGES).h
 	$(Q)$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The package, the tool and the images have one version.
-VERSIONED := $(addprefix $(BUILD)/tools/,criu_amdgpu.o selftest.o) $(BUILD)/src/dump/this_machine.o
+VERSIONED := $(addprefix $(BUILD)/tools/,criu_amdgpu.o selftest.o) $(BUILD)/src/dump/dump_image.o
 $(VERSIONED): debian/changelog
 $(VERSIONED): CPPFLAGS += -DPLUGIN_VERSION='"$(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)"'
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
 
 #include "amdgpu_plugin_util.h"
 #include "content/checksum.h"
@@ -14,10 +16,10 @@
 #include "criu/log.h"
 #include "dump/base_dir.h"
 #include "dump/gpu_watch.h"
-#include "dump/this_machine.h"
 #include "image/image.h"
 #include "image/image_dir.h"
 #include "image/image_validate.h"
+#include "kernel/amdgpu_module.h"
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/kfd_queue.h"
@@ -411,6 +413,60 @@ static int save_kind_of_checksums(const struct dumped_process *process, CriuKfd 
 	return kfd->checksums ? 0 : -ENOMEM;
 }
 
+static int set_text(const char *text, char **field)
+{
+	/* A restore would refuse the image. */
+	if (!image_validate_text(text))
+		return 0;
+	*field = strdup(text);
+	return *field ? 0 : -ENOMEM;
+}
+
+static int set_module_text(const char *name, char **field)
+{
+	char text[SAVED_ON_TEXT];
+
+	return amdgpu_module_text(name, text, sizeof(text)) ? set_text(text, field) : 0;
+}
+
+static int set_texts(SavedOn *saved)
+{
+	struct utsname system;
+	int ret = set_text(PLUGIN_VERSION, &saved->plugin);
+
+	if (!ret && !uname(&system))
+		ret = set_text(system.release, &saved->kernel);
+	if (!ret)
+		ret = set_module_text("version", &saved->driver_version);
+	return ret ? ret : set_module_text("srcversion", &saved->driver_source);
+}
+
+static void set_parameters(SavedOn *saved)
+{
+#define READ(name) saved->has_##name = amdgpu_module_parameter(#name, &saved->name);
+	SAVED_ON_PARAMETERS(READ)
+#undef READ
+}
+
+/* This machine and this moment. What cannot be read is missing in the message. */
+static int describe_machine(const struct dump_session *session, SavedOn **ret_saved)
+{
+	SavedOn *saved = malloc(sizeof(*saved));
+
+	if (!saved)
+		return -ENOMEM;
+	saved_on__init(saved);
+	*ret_saved = saved;
+	saved->has_time = true;
+	saved->time = (uint64_t)time(NULL);
+	saved->has_kfd_minor = true;
+	saved->kfd_minor = session->kfd_minor;
+	saved->has_drained_ms = session->totals.drained_s > 0;
+	saved->drained_ms = (uint32_t)(session->totals.drained_s * 1000);
+	set_parameters(saved);
+	return set_texts(saved);
+}
+
 static int write_state(struct dumped_process *process)
 {
 	CriuKfd *kfd = malloc(sizeof(*kfd));
@@ -433,7 +489,7 @@ static int write_state(struct dumped_process *process)
 	if (!ret)
 		ret = save_gem_handles(process, kfd);
 	if (!ret)
-		ret = this_machine_describe(process->session, &kfd->saved_on);
+		ret = describe_machine(process->session, &kfd->saved_on);
 	if (!ret)
 		ret = save_priv_data(process, kfd);
 	if (ret < 0)
