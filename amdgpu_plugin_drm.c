@@ -12,10 +12,8 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
-#include "criu/host.h"
 #include "criu/log.h"
 #include "image/image.h"
-#include "image/image_dir.h"
 #include "image/image_validate.h"
 #include "kernel/render_node.h"
 #include "memory/gpu_files.h"

@@ -6,7 +6,6 @@
 #define AMDGPU_PLUGIN_CRIU_OPTIONS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* The file has lines "key = value", empty lines, and comments, which begin with '#'. */

@@ -4,7 +4,6 @@
 #define AMDGPU_PLUGIN_KERNEL_RENDER_NODE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

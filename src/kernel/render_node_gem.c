@@ -6,10 +6,8 @@
 #include <amdgpu_drm.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
 #include "kernel/render_node.h"
