@@ -73,67 +73,6 @@ static void assert_all_paused(const struct member *members, size_t count, unsign
 		assert_int_equal(members[i].process->paused, paused);
 }
 
-/* CRIU or the plugin fails before CRIU shows the other files. */
-TEST(a_dump_that_ends_early_leaves_all_running)
-{
-	static const unsigned int failing_pauses[] = { 0, 1 };
-	struct member members[3];
-
-	make_tree(members);
-	for (size_t i = 0; i < ARRAY_SIZE(failing_pauses); i++) {
-		kernel.fail_op = KFD_PROCESS_INFO;
-		kernel.fail_errno = EIO;
-		kernel.fail_count = failing_pauses[i];
-		unit_forget_lines();
-		start_dump();
-		if (failing_pauses[i]) {
-			assert_fails(dump_file(members[0].fds[0], 5));
-			assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
-		} else {
-			assert_int_equal(dump_file(members[0].fds[0], 5), 0);
-			assert_all_paused(members, 3, 1);
-		}
-		end_dump(-1);
-		assert_all_paused(members, 3, 0);
-		assert_false(unit_exists("amdgpu-kfd-5.img"));
-	}
-	for (size_t i = 0; i < 3; i++)
-		leave_tree(&members[i]);
-}
-
-/* The contexts have the same counts, so only their pauses tell them apart. */
-TEST(further_kfd_contexts_are_refused)
-{
-	struct member member, child = { 0 };
-	int of_context;
-
-	join_tree(&member, make_process(), 2);
-	of_context = open_kfd_of(make_process());
-	/* The second file of the task, or the file of another task, has a context of its own. */
-	for (size_t inherited = 0; inherited < 2; inherited++) {
-		struct fake_process *context = &kernel.processes[1];
-
-		leave_tree(&member);
-		member = (struct member){ .process = member.process, .num_fds = 2 - inherited };
-		member.fds[0] = open_kfd_of(member.process);
-		member.fds[1] = inherited ? -1 : dup(of_context);
-		member.pid = start_task(member.fds, member.num_fds);
-		if (inherited)
-			child.pid = start_task(&of_context, 1);
-		member.process->pid = context->pid = member.pid;
-		unit_forget_lines();
-		start_dump();
-		assert_fails(dump_file(member.fds[0], 5));
-		assert_int_equal(unit_count_lines("has several KFD contexts"), 1);
-		end_dump(-1);
-		assert_int_equal(member.process->paused + context->paused, 0);
-	}
-	assert_int_equal(kernel.wrong_calls, 0);
-	leave_tree(&child);
-	leave_tree(&member);
-	(void)close(of_context);
-}
-
 /* A process that sees no GPU cannot be paused. The dump goes on until CRIU shows its file. */
 TEST(a_process_that_cannot_be_paused_early_waits_for_its_turn)
 {
@@ -208,27 +147,6 @@ TEST(a_dump_that_fails_at_its_end_ends_criu_with_an_error)
 	assert_true(unit_exists("unlocked"));
 	assert_false(unit_exists("amdgpu-kfd-5.img"));
 	assert_false(unit_exists("amdgpu-kfd-7.img"));
-}
-
-/* UNPAUSE undoes one pause only, so a second pause would stay. */
-TEST(a_process_whose_counts_have_changed_is_not_paused_twice)
-{
-	struct member member;
-
-	join_tree(&member, make_process(), 2);
-	/* CHECKPOINT says that the counts have changed since the pause. */
-	kernel.fail_op = KFD_CHECKPOINT;
-	kernel.fail_errno = EINVAL;
-	kernel.fail_count = 1;
-	begin_dump(member.fds[0], 5);
-	assert_int_equal(member.process->paused, 1);
-	assert_logged("amdgpu_plugin: ", "its counts changed");
-	assert_int_equal(dump_file(member.fds[1], 6), 0);
-	assert_int_equal(member.process->paused, 1);
-	assert_int_equal(finish_dump(0), 0);
-	end_dump(0);
-	assert_int_equal(member.process->paused, 0);
-	leave_tree(&member);
 }
 
 /* UNPAUSE has found out that the process was paused, and the driver does not pause it again. */
