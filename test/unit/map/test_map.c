@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The rules for one GPU, and captured machines. The rules for links are in test_map_links.c. */
+/* The rules for one GPU, captured machines, and a choice that the log tells. test_map_oracle.c has
+ * the rules between GPUs. */
 #include "machines.h"
 
 UNIT_TEST(a_gpu_maps_to_an_equal_gpu)
@@ -367,4 +368,37 @@ UNIT_TEST(the_same_card_comes_before_unused_gpus)
 	saved.nodes[1].unique_id = local.nodes[1].unique_id = 7;
 	local.nodes[2].unique_id = 8;
 	assert_map(&saved, &local, (const uint32_t[]){ 0x2222 });
+}
+
+/* Four GPUs with gpu_ids from @first_id: two at CPU node 0, two at CPU node 1. */
+static void make_four(struct topology *topology, uint32_t first_id)
+{
+	*topology = (struct topology){ 0 };
+	add_cpu(topology, 0);
+	add_cpu(topology, 1);
+	for (uint32_t i = 0; i < 4; i++)
+		add_gpu(topology, 2 + i, first_id + i, i / 2);
+}
+
+UNIT_TEST(gpus_lose_their_link_only_with_the_check_off)
+{
+	struct map_options relaxed = all_checks;
+	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
+	uint32_t ids[4];
+
+	relaxed.check_xgmi = false;
+	make_four(&saved, 0x10);
+	make_four(&local, 0x20);
+	join(&saved, 2, 3);
+	assert_refused(&saved, &local);
+	assert_logged("Error (amdgpu_plugin): ", "KFD_XGMI_CHECK=0");
+	assert_int_equal(map_with(&saved, &local, &relaxed, ids), 0);
+	assert_memory_equal(ids, ((const uint32_t[]){ 0x20, 0x21, 0x22, 0x23 }), sizeof(ids));
+	assert_logged("Warn  (amdgpu_plugin): ", "0x0010", "0x0011", "KFD_XGMI_CHECK=0");
+	unit_forget_lines();
+	/* A mapping that keeps the link is better, and needs no warning. */
+	join(&local, 4, 5);
+	assert_int_equal(map_with(&saved, &local, &relaxed, ids), 0);
+	assert_memory_equal(ids, ((const uint32_t[]){ 0x22, 0x23, 0x20, 0x21 }), sizeof(ids));
+	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 }
