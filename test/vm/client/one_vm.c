@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* gpu_one_vm LOG [open]: a process that has given KFD the VM of the first GPU only, and has a BO
- * there. With "open", it has the render nodes of the other GPUs open, as programs for graphics
- * have. Its queue never rests. */
+/* gpu_one_vm LOG: a process that has given KFD the VM of the first GPU only, and has a BO there.
+ * Its queue never rests. */
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,21 +11,11 @@
 
 struct one_vm {
 	struct report report;
-	bool opens_others;
 	struct raw_process process;
 	struct raw_queue queue;
 	struct raw_bo words;
 	uint64_t value;
 };
-
-static int open_others(struct raw_process *process)
-{
-	int ret = 0, fd;
-
-	for (int i = 1; ret == 0 && i < process->gpus; i++)
-		ret = raw_open_render(&process->gpu[i], &fd);
-	return ret;
-}
 
 static int start(void *arg)
 {
@@ -38,8 +27,6 @@ static int start(void *arg)
 		ret = raw_open_render(&process->gpu[0], &process->render[0]);
 	if (ret == 0)
 		ret = raw_acquire(process, process->gpu[0].gpu_id, process->render[0]);
-	if (ret == 0 && it->opens_others)
-		ret = open_others(process);
 	if (ret == 0)
 		ret = raw_alloc_mapped(process, 0, RAW_GTT, 4096, &it->words);
 	return ret ? ret : raw_create_queue(process, 0, &it->queue);
@@ -78,9 +65,8 @@ int main(int argc, char **argv)
 {
 	static struct one_vm it;
 
-	if (argc < 2)
+	if (argc != 2)
 		return 2;
 	report_init(&it.report, argv[1]);
-	it.opens_others = argc > 2;
 	return serve_running(&it.report, &it, start, run);
 }

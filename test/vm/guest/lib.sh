@@ -257,6 +257,13 @@ start_client() {
 	wait_line client.log "$client ready"
 }
 
+# start_program NAME ARG...: a client with its log as the first argument, ready. $as as above.
+start_program() {
+	start client.log ${as-} "/opt/vm/bin/$1" "$work/client.log" "${@:2}"
+	client="client $pid:"
+	wait_line client.log "$client ready"
+}
+
 # Asks the client (or the whole tree) to verify its memory and queues, and to go on.
 verify() {
 	lines client.log

@@ -85,9 +85,7 @@ rocr_interface() { readlink /usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1 | cu
 # start_rocr_sharers RANKS [host]: processes in a ring that share their buffers, or host memory, by ROCr's IPC.
 start_rocr_sharers() {
 	rocm_before
-	start client.log /opt/vm/bin/rocr_sharer "$work/client.log" "$@"
-	client="client $pid:"
-	wait_line client.log "$client ready"
+	start_program rocr_sharer "$@"
 }
 
 # By dma-bufs, which the owner sends over a socket.

@@ -150,7 +150,7 @@ scenario_dumped_again() {
 scenario_memory_that_gpus_write() { # on each kernel
 	machine one
 	huge_pages 2
-	start_files memfd huge unlinked shared private
+	start_program gpu_files memfd huge unlinked shared private
 	if [ "$criu_version" = 3.17.1 ]; then # which has no hook before it copies
 		give_work
 		dump_fails img "has memory of a memfd or an unlinked file that a GPU may write"
@@ -167,12 +167,6 @@ scenario_memory_that_gpus_write() { # on each kernel
 	verify
 	finish
 	huge_pages 0
-}
-
-start_files() { # KIND...
-	start client.log /opt/vm/bin/gpu_files "$work/client.log" "$@"
-	client="client $pid:"
-	wait_line client.log "$client ready"
 }
 
 # The engine of gpu_files has work for much longer than CRIU takes to let the plugin stop the queues.

@@ -7,9 +7,7 @@
 # the buffers are in host memory, and each importer has a GEM handle instead of a BO of KFD.
 start_sharers() {
 	needs_dma_bufs
-	start client.log ${as-} /opt/vm/bin/gpu_sharer "$work/client.log" "$@"
-	client="client $pid:"
-	wait_line client.log "$client ready"
+	start_program gpu_sharer "$@"
 }
 
 # dump_refused WORDS: the dump fails with these words, and the processes run on.
@@ -58,28 +56,21 @@ scenario_sharing_broker() { # long
 	finish
 }
 
-# start_vmem HANDLES: a process with memory of the virtual memory API: GEM handles with holes, one of them mapped twice and
-# for the CPU.
-start_vmem() {
-	start client.log /opt/vm/bin/gpu_vmem "$work/client.log" "$@"
-	client="client $pid:"
-	wait_line client.log "$client ready"
-}
-
-# There, on another machine and back again: 300 handles, as expandable segments have. Then a kernel that does not list
-# them: the dump fails, and the process runs on.
+# Memory of the virtual memory API: GEM handles with holes, one of them mapped twice and for the CPU. There, on another machine
+# and back again: 300 handles, as expandable segments have. Then a kernel that does not list them: the dump fails, and the
+# process runs on.
 scenario_sharing_vmem() { # on each kernel
 	needs_dma_bufs
 	if with_kernel '7.*'; then
 		machine one
-		start_vmem 300
+		start_program gpu_gem vmem 300
 		then_machine=one-other come_back
 		then_machine=one come_back
 		finish
 	fi
 	if with_kernel '6.*'; then
 		machine one
-		start_vmem 4
+		start_program gpu_gem vmem 4
 		dump_refused "does not list such mappings; use Linux 6.18"
 		finish
 	fi
@@ -92,9 +83,7 @@ scenario_sharing_ipc() { # on each kernel
 
 	needs_dma_bufs
 	machine one
-	start client.log /opt/vm/bin/gpu_ipc "$work/client.log" 12
-	client="client $pid:"
-	wait_line client.log "$client ready"
+	start_program gpu_gem ipc 12
 	come_back
 	has_line client.log "$client made 12 handles again"
 	! grep -q "more holders" img1/dump.log || fail "$(grep "more holders" img1/dump.log)"

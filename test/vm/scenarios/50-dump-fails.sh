@@ -125,9 +125,7 @@ scenario_shared_buffer() { # long
 scenario_one_vm() {
 	with_kernel '7.*' || with_kernel '6.12*' || skip "Linux 6.1 crashes as soon as CRIU has closed a copy of the render file"
 	machine eight
-	start client.log /opt/vm/bin/gpu_one_vm "$work/client.log"
-	client="client $pid:"
-	wait_line client.log "$client ready"
+	start_program gpu_one_vm
 	sees_gpus 8
 	dump_fails img "sees a GPU whose render node it has not opened"
 	runs
