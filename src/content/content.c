@@ -210,17 +210,15 @@ static void await_workers(struct content_run *run)
 	(void)pthread_mutex_unlock(&run->lock);
 }
 
-static bool start_worker(struct worker *worker)
-{
-	return thread_start(&worker->thread, run_worker, worker) == 0;
-}
-
 static void start_workers(struct content_run *run)
 {
+	struct worker *worker = run->workers, *end = worker + run->num_workers;
+
 	run->active = run->copying = run->num_workers;
-	while (!run->plan.settings.one_thread && run->num_started < run->num_workers &&
-	       start_worker(&run->workers[run->num_started]))
-		run->num_started++;
+	while (!run->plan.settings.one_thread && worker < end &&
+	       !thread_start(&worker->thread, run_worker, worker))
+		worker++;
+	run->num_started = (size_t)(worker - run->workers);
 	run->num_rest = run->num_workers - run->num_started;
 }
 
@@ -251,25 +249,16 @@ static void init_locks(struct content_run *run)
 	(void)pthread_mutex_init(&run->plan.error.lock, NULL);
 }
 
-static size_t count_images(const struct content_job *jobs, size_t num_jobs)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < num_jobs; i++)
-		count += jobs[i].num_bos > 0;
-	return count;
-}
-
 /* The transfers that share the processors: those of this run, and those of others with its limit
  * that run now. */
-static size_t count_transfers(const struct content_job *jobs, size_t num_jobs, sem_t *gpu_limit)
+static size_t count_transfers(const struct content_run *run)
 {
-	size_t count = count_images(jobs, num_jobs);
+	size_t count = run->num_workers;
 	int idle = CONTENT_GPUS_AT_ONCE;
 
-	if (!gpu_limit)
+	if (!run->gpu_limit)
 		return count;
-	(void)sem_getvalue(gpu_limit, &idle);
+	(void)sem_getvalue(run->gpu_limit, &idle);
 	count += CONTENT_GPUS_AT_ONCE - (size_t)idle;
 	return count < CONTENT_GPUS_AT_ONCE ? count : CONTENT_GPUS_AT_ONCE;
 }
@@ -322,13 +311,13 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	run->gpu_limit = gpu_limit;
 	run->begin = now_seconds();
 	run->save = save;
-	run->plan.num_transfers = count_transfers(jobs, num_jobs, gpu_limit);
 	init_locks(run);
 	ret = add_workers(run, jobs, num_jobs);
 	if (ret < 0) {
 		free_run(run);
 		return ret;
 	}
+	run->plan.num_transfers = count_transfers(run);
 	start_workers(run);
 	*ret_run = run;
 	return 0;
