@@ -13,7 +13,7 @@
 #include "foresee.h"
 #include "kernel/proc.h"
 #include "other_files.h"
-#include "preflight/unused_gpus.h"
+#include "preflight/preflight_process.h"
 #include "survey.h"
 #include "text.h"
 
@@ -187,11 +187,12 @@ static bool has_queue(const struct survey *survey, const struct topology_node *g
 	return false;
 }
 
-static void note_gpus(const struct check *check, const struct survey *survey, struct gpu_use *uses)
+static void note_gpus(const struct check *check, const struct survey *survey,
+		      struct preflight_gpu *uses)
 {
 	for (size_t i = 0; i < survey->num_gpus; i++) {
 		const struct survey_gpu *gpu = &survey->gpus[i];
-		struct gpu_use *use = &uses[gpu->node - check->topology.nodes];
+		struct preflight_gpu *use = &uses[gpu->node - check->topology.nodes];
 
 		use->is_seen |= gpu->is_visible || gpu->is_open;
 		use->is_used |= gpu->vram_bytes || gpu->num_mapped || has_queue(survey, gpu->node);
@@ -200,12 +201,13 @@ static void note_gpus(const struct check *check, const struct survey *survey, st
 
 static void warn_of_unused(const struct check *check, const struct surveys *surveys)
 {
-	_cleanup_free_ struct gpu_use *uses = calloc(check->topology.num_nodes + 1, sizeof(*uses));
+	_cleanup_free_ struct preflight_gpu *uses =
+		calloc(check->topology.num_nodes + 1, sizeof(*uses));
 
 	for (size_t i = 0; uses && i < surveys->count; i++)
 		note_gpus(check, &surveys->list[i], uses);
 	if (uses)
-		unused_gpus_warn(&check->topology, uses);
+		preflight_process_warn_of_unused(&check->topology, uses);
 }
 
 /* The driver keeps the process until its end, but CRIU shows the plugin files and mappings only. */

@@ -25,7 +25,6 @@
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 #include "preflight/preflight_process.h"
-#include "preflight/unused_gpus.h"
 #include "sharing/shared_bos.h"
 
 static int stop_queues(struct dump_session *session)
@@ -305,7 +304,7 @@ static int check_all(struct dump_session *session)
 		ret = check_in_snapshot(&session->processes[i]);
 	if (!ret)
 		ret = dump_files_check(session);
-	return ret < 0 ? ret : unused_gpus_check(session);
+	return ret < 0 ? ret : preflight_process_check_unused(session);
 }
 
 int snapshot_stop(struct dump_session *session)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
@@ -298,4 +299,71 @@ int preflight_process_check_mapping(const struct dumped_process *process,
 	return preflight_refuse(
 		process->session, broken, "%s: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u%s",
 		process->name, mapping->start, mapping->end, gpu->drm_render_minor, name);
+}
+
+void preflight_process_warn_of_unused(const struct topology *topology,
+				      const struct preflight_gpu *uses)
+{
+	uint32_t first = 0;
+	size_t count = 0;
+	bool uses_some = false;
+	char more[40] = "";
+
+	for (size_t i = 0; i < topology->num_nodes; i++) {
+		uses_some |= uses[i].is_used;
+		if (uses[i].is_seen && !uses[i].is_used && !count++)
+			first = topology->nodes[i].gpu_id;
+	}
+	if (!count || !uses_some)
+		return;
+	if (count > 1)
+		(void)snprintf(more, sizeof(more), " (like %zu more)", count - 1);
+	log_warn(
+		"GPU 0x%04x%s: the job sees it and does not use it, but needs it again at each restore; start the job with the GPUs that it uses only (device cgroup, podman --device)",
+		first, more);
+}
+
+/* The element of the GPU that the process knows as @user_gpu_id. */
+static struct preflight_gpu *use_of(const struct dumped_process *process,
+				    struct preflight_gpu *uses, uint32_t user_gpu_id)
+{
+	return &uses[bo_index_gpu_of(process, user_gpu_id) - process->session->topology.nodes];
+}
+
+static void note_queues(const struct dumped_process *process, struct preflight_gpu *uses)
+{
+	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
+	size_t count = 0;
+
+	/* By force, the layout may be unknown. */
+	if (kfd_priv_list_queues(&process->priv, &queues, &count) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		use_of(process, uses, queues[i].gpu_id)->is_used = true;
+}
+
+static void note_process(const struct dumped_process *process, struct preflight_gpu *uses)
+{
+	const struct kfd_state *state = &process->state;
+
+	for (uint32_t i = 0; i < state->num_devices; i++)
+		use_of(process, uses, state->devices[i].user_gpu_id)->is_seen = true;
+	for (uint32_t i = 0; i < state->num_bos; i++) {
+		if (!(state->bos[i].alloc_flags & KFD_BO_MMIO_REMAP))
+			use_of(process, uses, state->bos[i].gpu_id)->is_used = true;
+	}
+	note_queues(process, uses);
+}
+
+int preflight_process_check_unused(const struct dump_session *session)
+{
+	_cleanup_free_ struct preflight_gpu *uses =
+		calloc(session->topology.num_nodes + 1, sizeof(*uses));
+
+	if (!uses)
+		return log_error(-ENOMEM, "dump: cannot list the GPUs that it uses");
+	for (size_t i = 0; i < session->num_processes; i++)
+		note_process(&session->processes[i], uses);
+	preflight_process_warn_of_unused(&session->topology, uses);
+	return 0;
 }

@@ -41,4 +41,20 @@ void preflight_process_warn_of_ghost(const struct dumped_process *process);
 int preflight_process_check_mapping(const struct dumped_process *process,
 				    const struct proc_mapping *mapping);
 
+/* Of a node of a topology: whether a job sees the GPU, and uses it. */
+struct preflight_gpu {
+	bool is_seen;
+	bool is_used;
+};
+
+/* Warns of GPUs that a job sees and does not use: RESTORE takes a process only with as many GPUs as
+ * it saw, so the job does not come back on a machine that has only the GPUs that it uses. Logs a
+ * line if it uses others. @uses: one for each node. */
+void preflight_process_warn_of_unused(const struct topology *topology,
+				      const struct preflight_gpu *uses);
+/* The same for all processes of a dump, after CHECKPOINT. A process uses a GPU on which it has
+ * a queue or a BO. libhsakmt gives each GPU the page with its registers, which does not count.
+ * -ENOMEM, logged. */
+int preflight_process_check_unused(const struct dump_session *session);
+
 #endif
