@@ -96,7 +96,10 @@ int raw_gem_mark(int render, uint32_t handle, uint32_t mark)
 	struct drm_amdgpu_gem_metadata args = {
 		.handle = handle,
 		.op = AMDGPU_GEM_METADATA_OP_SET_METADATA,
-		.data = { .data_size_bytes = sizeof(mark), .data = { mark } },
+		.data = { .flags = 5,
+			  .tiling_info = 7,
+			  .data_size_bytes = sizeof(mark),
+			  .data = { mark } },
 	};
 
 	return raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_METADATA, &args);
