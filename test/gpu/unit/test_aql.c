@@ -82,11 +82,6 @@ static void *packet(uint32_t index)
 	return guest_page(RING + index * AQL_PACKET_BYTES);
 }
 
-static int64_t *signal_value(void)
-{
-	return guest_page(SIGNAL + 8);
-}
-
 static void put_barrier(uint32_t index, uint16_t type, uint64_t signal, uint64_t completion)
 {
 	uint64_t *at = packet(index);
@@ -144,42 +139,6 @@ static void assert_counted(void)
 
 #define AQL_TEST(name) TEST_WITH(name, setup, machine_teardown)
 
-AQL_TEST(a_packet_that_is_complete_lowers_its_signal_and_sends_its_event)
-{
-	const uint32_t *entry = guest_page(MACHINE_IH_RING);
-
-	*signal_value() = 1;
-	*(uint64_t *)guest_page(SIGNAL + 16) = MAILBOX;
-	*(uint32_t *)guest_page(SIGNAL + 24) = 77;
-	put_barrier(0, BARRIER_AND, 0, SIGNAL);
-	assert_int_equal(ring(0), -1);
-	assert_int_equal(*signal_value(), 0);
-	assert_int_equal(*(uint64_t *)guest_page(MAILBOX), 77);
-	assert_int_equal(*(uint16_t *)packet(0), INVALID);
-	assert_int_equal(*(uint64_t *)guest_page(RPTR), 1);
-	assert_int_equal(entry[0] & 0xffff, 0x14 | 181 << 8);
-	assert_int_equal(entry[4], 77);
-	assert_violations(0);
-}
-
-AQL_TEST(a_barrier_waits_for_its_signal)
-{
-	*signal_value() = 1;
-	put_barrier(0, BARRIER_AND, SIGNAL, 0);
-	assert_int_equal(ring(0), 1);
-	*signal_value() = 0;
-	assert_int_equal(machine_run(), -1);
-	assert_int_equal(*(uint64_t *)guest_page(RPTR), 1);
-}
-
-AQL_TEST(a_packet_that_is_not_valid_yet_is_waited_for)
-{
-	assert_int_equal(ring(0), 1);
-	put_barrier(0, BARRIER_OR, 0, 0);
-	assert_int_equal(machine_run(), -1);
-	assert_violations(0);
-}
-
 AQL_TEST(a_packet_of_an_unknown_type_is_a_violation)
 {
 	put_barrier(0, AGENT, 0, 0);
@@ -192,16 +151,6 @@ AQL_TEST(a_doorbell_more_than_a_ring_ahead_is_a_violation)
 {
 	assert_int_equal(ring(RING_BYTES / AQL_PACKET_BYTES), -1);
 	assert_violations(1);
-}
-
-AQL_TEST(a_kernel_runs_to_its_end)
-{
-	put_kernel(0);
-	assert_int_equal(ring(0), -1);
-	assert_counted();
-	assert_int_equal(*signal_value(), -1);
-	assert_int_equal(machine.gpu->counters.dispatches, 1);
-	assert_violations(0);
 }
 
 /* HIP 5.7.1 fills it with random values for RCCL. */
@@ -246,18 +195,6 @@ static void save_in_the_middle(void)
 	queue_remove(queue());
 	assert_true(mqd()->cp_hqd_cntl_stack_offset < STACK);
 	assert_true(mqd()->cp_hqd_wg_state_offset > STACK);
-}
-
-AQL_TEST(waves_leave_in_the_middle_and_come_back)
-{
-	save_in_the_middle();
-	map_queue();
-	queue()->wptr = AQL_PACKET_BYTES;
-	assert_int_equal(mqd_load_waves(machine.gpu, queue()), 0);
-	assert_int_equal(machine_run(), -1);
-	assert_counted();
-	assert_int_equal(machine.gpu->counters.dispatches, 1);
-	assert_violations(0);
 }
 
 AQL_TEST(waves_that_were_changed_in_memory_are_lost)

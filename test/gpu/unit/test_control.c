@@ -68,14 +68,6 @@ MACHINE_TEST(counters_and_violations_are_told)
 	assert_string_equal(ask("violations"), "0\n");
 }
 
-MACHINE_TEST(mapped_queues_are_listed)
-{
-	assert_string_equal(ask("queues"), "none\n");
-	add_user_queue(machine.gpu, 0x500);
-	assert_string_equal(ask("queues"),
-			    "sdma,gpu=0,pasid=32769,vmid=3,doorbell=0x500,read=0,written=0,idle\n");
-}
-
 MACHINE_TEST(a_queue_can_be_made_to_fault)
 {
 	add_user_queue(machine.gpu, 0x500);

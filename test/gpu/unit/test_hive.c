@@ -6,54 +6,11 @@
 #define VA 0x7f0000200000ull
 #define AT 0x8000u /* a place in video memory */
 
-static const struct space system_space = { HUB_MM, 0, 0 };
 static const struct space process_space = { HUB_GFX, 5, 0 };
-
-static uint32_t read32(struct gpu *gpu, const struct space *space, uint64_t va)
-{
-	uint32_t value = 0;
-
-	assert_int_equal(memory_read(gpu, space, va, &value, sizeof(value)), 0);
-	return value;
-}
 
 static uint32_t xgmi_register(const struct gpu *gpu, uint32_t reg)
 {
 	return gpu->regs[GC_BASE__INST0_SEG0 + reg];
-}
-
-/* What gfxhub_v1_1_get_xgmi_info() and mmhub_v1_7_get_fb_location() read. */
-MACHINE_TEST(the_registers_tell_the_node_and_the_size_of_the_hive)
-{
-	struct gpu *second;
-
-	assert_int_equal(xgmi_register(machine.gpu, 0x978), 0);
-	assert_int_equal(machine.gpu->regs[REG(MMHUB, regMC_VM_FB_LOCATION_TOP)],
-			 (ASIC_FB_BASE + MACHINE_VRAM - 1) >> 24);
-	second = machine_add_gpu();
-	(void)machine_add_gpu();
-	assert_int_equal(xgmi_register(machine.gpu, 0x978), 2 << 4 | 0);
-	assert_int_equal(xgmi_register(second, 0x978), 2 << 4 | 1);
-	assert_int_equal(xgmi_register(second, 0x979), HIVE_SEGMENT_BYTES >> 24);
-	assert_int_equal(second->regs[REG(MMHUB, regMC_VM_FB_LOCATION_TOP)],
-			 (ASIC_FB_BASE + 3 * HIVE_SEGMENT_BYTES - 1) >> 24);
-}
-
-MACHINE_TEST(an_entry_reaches_the_memory_of_the_node_that_it_names)
-{
-	struct gpu *second = machine_add_gpu();
-	uint64_t root = new_directory(5);
-
-	*(uint32_t *)(machine.gpu->vram + AT) = 0x11;
-	*(uint32_t *)(second->vram + AT) = 0x22;
-	map_page(root, VA, AT | PTE_ALL);
-	map_page(root, VA + 4096, (HIVE_SEGMENT_BYTES + AT) | PTE_ALL);
-	assert_int_equal(read32(machine.gpu, &process_space, VA), 0x11);
-	assert_int_equal(read32(machine.gpu, &process_space, VA + 4096), 0x22);
-	assert_int_equal(memory_write32(machine.gpu, &process_space, VA + 4096, 0x33), 0);
-	assert_int_equal(*(uint32_t *)(second->vram + AT), 0x33);
-	assert_int_equal(*(uint32_t *)(machine.gpu->vram + AT), 0x11);
-	assert_violations(0);
 }
 
 /* As the driver finds most GPUs of one machine: none reaches the memory of another one. */
@@ -72,21 +29,6 @@ MACHINE_TEST(a_gpu_without_links_is_alone)
 	gpu_set_links(second, true);
 	assert_int_equal(xgmi_register(second, 0x978), 1 << 4 | 1);
 	assert_ptr_equal(hive_memory_at(second, AT, &left_bytes), machine.gpu->vram + AT);
-}
-
-MACHINE_TEST(vmid_0_reaches_the_memory_of_each_node)
-{
-	struct gpu *second = machine_add_gpu();
-
-	*(uint32_t *)(machine.gpu->vram + AT) = 0x11;
-	*(uint32_t *)(second->vram + AT) = 0x22;
-	assert_int_equal(read32(second, &system_space, ASIC_FB_BASE + AT), 0x11);
-	assert_int_equal(read32(second, &system_space, ASIC_FB_BASE + HIVE_SEGMENT_BYTES + AT),
-			 0x22);
-	*(uint32_t *)guest_page(0x6000) = 0x44;
-	assert_int_equal(read32(second, &system_space, GART_ADDRESS(0x6000)), 0x44);
-	assert_int_equal(memory_write32(second, &system_space, ASIC_FB_BASE + MACHINE_VRAM, 1),
-			 -EFAULT);
 }
 
 MACHINE_TEST(memory_that_no_node_has_is_a_violation)

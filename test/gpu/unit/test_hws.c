@@ -132,51 +132,6 @@ static const struct queue *user_queue(uint32_t number)
 
 #define HWS_TEST(name) TEST_WITH(name, setup, machine_teardown)
 
-HWS_TEST(each_process_gets_a_vmid_with_its_directory_and_pasid)
-{
-	add_process(0x8001);
-	add_sdma_queue(0, 1);
-	add_process(0x8002);
-	add_sdma_queue(1, 4);
-	end_list();
-	assert_int_equal(run_commands(), -1);
-	assert_non_null(user_queue(0));
-	assert_int_equal(user_queue(0)->space.vmid, 3);
-	assert_int_equal(user_queue(0)->engine, 1);
-	assert_int_equal(user_queue(1)->space.vmid, 4);
-	assert_int_equal(user_queue(1)->engine, 4);
-	assert_int_equal(machine.gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT) + 3], 0x8001);
-	assert_int_equal(machine.gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT_MM) + 4], 0x8002);
-	assert_violations(0);
-}
-
-HWS_TEST(a_queue_runs_what_was_rung_while_it_was_not_mapped)
-{
-	add_process(0x8001);
-	add_sdma_queue(0, 0);
-	put_fence(0, 0x42);
-	queues_ring(machine.gpu, 0x100, 16);
-	end_list();
-	assert_int_equal(run_commands(), -1);
-	assert_int_equal(fence_of(0), 0x42);
-}
-
-HWS_TEST(unmapping_leaves_the_pointers_in_the_descriptor)
-{
-	add_process(0x8001);
-	add_sdma_queue(0, 0);
-	put_fence(0, 1);
-	put_fence(0, 2);
-	end_list();
-	assert_int_equal(run_commands(), -1);
-	unmap_all_queues();
-	assert_int_equal(run_commands(), -1);
-	assert_null(user_queue(0));
-	assert_int_equal(sdma_mqd(0)->sdmax_rlcx_rb_rptr, 32);
-	assert_int_equal(sdma_mqd(0)->sdmax_rlcx_rb_wptr, 32);
-	assert_int_equal(*(uint64_t *)guest_page(FENCE), 0x1234);
-}
-
 HWS_TEST(a_queue_that_faulted_runs_again_when_it_is_mapped_anew)
 {
 	add_process(0x8001);

@@ -16,14 +16,6 @@ static uint32_t read32(const struct space *space, uint64_t va)
 	return value;
 }
 
-MACHINE_TEST(vmid_0_reaches_video_memory_and_the_gart)
-{
-	*(uint32_t *)vram_at(0x5000) = 0x11;
-	*(uint32_t *)guest_page(0x6000) = 0x22;
-	assert_int_equal(read32(&system_space, ASIC_FB_BASE + 0x5000), 0x11);
-	assert_int_equal(read32(&system_space, GART_ADDRESS(0x6000)), 0x22);
-}
-
 MACHINE_TEST(the_agp_aperture_shows_system_memory)
 {
 	uint64_t bottom = 0x8400000000ull;
@@ -34,19 +26,6 @@ MACHINE_TEST(the_agp_aperture_shows_system_memory)
 	machine.gpu->regs[REG(MMHUB, regMC_VM_AGP_BOT)] = bottom >> 24;
 	machine.gpu->regs[REG(MMHUB, regMC_VM_AGP_TOP)] = (bottom >> 24) + 0xffff;
 	assert_int_equal(read32(&system_space, bottom + MACHINE_GUEST + 0x6000), 0x22);
-}
-
-MACHINE_TEST(an_access_crosses_pages_of_different_memory)
-{
-	uint64_t root = new_directory(5), value = 0x1122334455667788ull, back = 0;
-
-	map_page(root, VA, 0x8000 | PTE_ALL);
-	map_page(root, VA + 4096, (MACHINE_GUEST + 0x9000) | PTE_ALL | PTE_SYS);
-	assert_int_equal(memory_write64(machine.gpu, &process_space, VA + 4092, value), 0);
-	assert_int_equal(memory_read(machine.gpu, &process_space, VA + 4092, &back, 8), 0);
-	assert_true(back == value);
-	assert_int_equal(*(uint32_t *)vram_at(0x8000 + 4092), 0x55667788);
-	assert_int_equal(*(uint32_t *)guest_page(0x9000), 0x11223344);
 }
 
 /* The driver makes such leaves of system memory that happens to be contiguous. */
@@ -154,12 +133,4 @@ MACHINE_TEST(a_fill_keeps_its_pattern_across_pages_and_odd_ends)
 		assert_int_equal(i + 1 < 4096 ? low[i + 1] : high[i + 1 - 4096],
 				 0x11 * (i % 4 + 1));
 	assert_int_equal(high[7], 0);
-}
-
-MACHINE_TEST(an_invalidation_is_acknowledged_at_once)
-{
-	regs_write(machine.gpu, REG(MMHUB, regVM_INVALIDATE_ENG0_REQ) + 17, 0xf80020);
-	assert_int_equal(regs_read(machine.gpu, REG(MMHUB, regVM_INVALIDATE_ENG0_ACK) + 17) & 0x20,
-			 0x20);
-	assert_int_equal(regs_read(machine.gpu, REG(MMHUB, regVM_INVALIDATE_ENG0_SEM) + 17), 1);
 }

@@ -8,7 +8,6 @@
 
 #include "aql.h"
 #include "ih.h"
-#include "ip_discovery.h"
 #include "xcp.h"
 
 #define XCCS       8u
@@ -41,100 +40,7 @@ static void set_partitions(uint32_t xccs)
 			   xccs << 3 | xcc % xccs);
 }
 
-static uint32_t mode(void)
-{
-	return regs_read(machine.gpu, asic_mi300x.xcp_status) >> 4 & 0xf;
-}
-
 #define CHIP_TEST(name) TEST_WITH(name, setup, machine_teardown)
-
-CHIP_TEST(partitions_follow_the_register_of_the_xccs)
-{
-	assert_int_equal(mode(), 0); /* SPX */
-	set_partitions(4);
-	assert_int_equal(mode(), 1); /* DPX */
-	assert_int_equal(xcp_of(machine.gpu, 6).first, 4);
-	set_partitions(2);
-	assert_int_equal(mode(), 3); /* QPX */
-	set_partitions(1);
-	assert_int_equal(mode(), 4); /* CPX */
-	assert_int_equal(xcp_of(machine.gpu, 6).first, 6);
-	assert_violations(0);
-}
-
-/* nbio_v7_9_get_memory_partition_mode(). Linux 7.2 forms no partitions in a mode that it does not
- * know. */
-CHIP_TEST(the_memory_is_one_partition_of_a_mode_that_the_chip_has)
-{
-	uint32_t modes = regs_read(machine.gpu, asic_mi300x.memory_modes);
-
-	assert_int_equal(regs_read(machine.gpu, asic_mi300x.memory_mode) >> 4, 1);
-	assert_true(modes & 1);
-	assert_violations(0);
-}
-
-static uint16_t sum_of(const uint8_t *data, size_t size_bytes)
-{
-	uint16_t sum = 0;
-
-	while (size_bytes--)
-		sum += *data++;
-	return sum;
-}
-
-CHIP_TEST(the_table_of_blocks_is_where_the_driver_looks_and_has_its_sums)
-{
-	const uint8_t *table = vram_at(MACHINE_VRAM - (64u << 10));
-	const uint16_t *head = (const uint16_t *)table; /* binary_header */
-
-	assert_int_equal(*(const uint32_t *)table, 0x28211407);
-	assert_int_equal(head[4], sum_of(table + 10, head[5] - 10u));
-	assert_int_equal(head[7], sum_of(table + head[6], head[8]));
-	assert_true(head[5] < DISCOVERY_BYTES);
-}
-
-CHIP_TEST(a_packet_names_registers_of_its_own_xcc)
-{
-	command_start(3);
-	COMMAND(HEADER(PACKET3_SET_UCONFIG_REG, 1),
-		REG(GC, mmSCRATCH_REG0) - PACKET3_SET_UCONFIG_REG_START, 0xdeadbeef);
-	run_commands();
-	assert_int_equal(regs_read(machine.gpu, gpu_register_of(3, REG(GC, mmSCRATCH_REG0))),
-			 0xdeadbeef);
-	assert_int_equal(regs_read(machine.gpu, gpu_register_of(0, REG(GC, mmSCRATCH_REG0))), 0);
-	assert_int_equal(regs_read(machine.gpu, gpu_register_of(3, REG(GC, mmCP_HQD_ACTIVE))), 1);
-	assert_int_equal(regs_read(machine.gpu, gpu_register_of(0, REG(GC, mmCP_HQD_ACTIVE))), 0);
-	assert_violations(0);
-}
-
-CHIP_TEST(each_hub_acknowledges_its_own_invalidations)
-{
-	const struct asic_hub *hub = asic_mi300x.hubs[HUB_MM];
-	uint32_t third = 2 << ASIC_INSTANCE_SHIFT;
-
-	regs_write(machine.gpu, hub->invalidate_request + third + 17, 0xf80020);
-	assert_int_equal(regs_read(machine.gpu, hub->invalidate_acknowledge + third + 17), 0x20);
-	assert_int_equal(regs_read(machine.gpu, hub->invalidate_acknowledge + 17), 0);
-}
-
-static uint32_t node_of(enum hub hub, unsigned int instance)
-{
-	struct ih_entry entry = { .client = 8, .source = 224, .space = { hub, 0, instance } };
-	uint32_t wptr = regs_read(machine.gpu, REG(OSSSYS, mmIH_RB_WPTR));
-	const uint32_t *dwords = guest_page(MACHINE_IH_RING + wptr);
-
-	ih_post(machine.gpu, &entry);
-	return dwords[3] >> 16;
-}
-
-CHIP_TEST(an_interrupt_says_which_die_it_comes_from)
-{
-	assert_int_equal(node_of(HUB_MM, 0), 0);
-	assert_int_equal(node_of(HUB_MM, 3), 12);
-	assert_int_equal(node_of(HUB_GFX, 0), 1);
-	assert_int_equal(node_of(HUB_GFX, 5), 10);
-	assert_violations(0);
-}
 
 CHIP_TEST(two_engines_of_an_xcc_have_numbers_of_its_partition)
 {

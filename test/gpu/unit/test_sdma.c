@@ -81,34 +81,6 @@ static int run(void)
 
 #define SDMA_TEST(name) TEST_WITH(name, setup, machine_teardown)
 
-SDMA_TEST(packets_of_the_driver_run_in_order)
-{
-	const uint32_t *entry = guest_page(MACHINE_IH_RING);
-
-	PUT(SDMA_OP_WRITE, LOW(ASIC_FB_BASE), HIGH(ASIC_FB_BASE), 1, 0xaaaa, 0xbbbb);
-	put_copy(GART_ADDRESS(0x50000), ASIC_FB_BASE, 8);
-	put_fence(GART_ADDRESS(0x50008), 0x77);
-	PUT(SDMA_OP_TRAP, 0);
-	assert_int_equal(run(), -1);
-	assert_int_equal(((uint32_t *)guest_page(0x50000))[1], 0xbbbb);
-	assert_int_equal(((uint32_t *)guest_page(0x50000))[2], 0x77);
-	assert_int_equal(*(uint64_t *)guest_page(RPTR_COPY), ring.wptr);
-	assert_int_equal(entry[0] & 0xffff, 8 | 224 << 8);
-	assert_int_equal(machine.gpu->sdma[0].packets, 4);
-	assert_int_equal(machine.gpu->sdma[0].copied_bytes, 8);
-	assert_violations(0);
-}
-
-SDMA_TEST(packets_wrap_around_the_ring)
-{
-	PUT(SDMA_OP_NOP | (RING_BYTES / 4 - 3) << 16);
-	ring.wptr = RING_BYTES - 8;
-	assert_int_equal(run(), -1);
-	put_fence(GART_ADDRESS(0x50000), 0x88);
-	assert_int_equal(run(), -1);
-	assert_int_equal(*(uint32_t *)guest_page(0x50000), 0x88);
-}
-
 SDMA_TEST(a_window_is_copied_row_by_row)
 {
 	uint8_t *from = guest_page(0x50000), *to = guest_page(0x60000);
@@ -135,58 +107,6 @@ SDMA_TEST(a_copy_of_nothing_by_the_driver_is_a_violation)
 	assert_int_equal(*(uint32_t *)guest_page(0x60000), 0);
 	assert_int_equal(*(uint32_t *)guest_page(0x70000), 1);
 	assert_violations(1);
-}
-
-SDMA_TEST(fills_count_bytes_or_dwords)
-{
-	const uint8_t *at = guest_page(0x50000);
-
-	PUT(SDMA_OP_CONST_FILL, 0x50000, 0, 0x01010101, 5);
-	PUT(SDMA_OP_CONST_FILL | 2u << 30, 0x50010, 0, 0x02020202, 4);
-	assert_int_equal(run(), -1);
-	assert_int_equal(at[5], 1);
-	assert_int_equal(at[6], 0);
-	assert_int_equal(at[0x17], 2);
-	assert_int_equal(at[0x18], 0);
-}
-
-SDMA_TEST(page_table_entries_grow_by_the_step)
-{
-	const uint64_t *at = guest_page(0x50000);
-
-	PUT(SDMA_OP_PTEPDE, 0x50000, 0, 0x71, 0, 0x8000, 0, 0x1000, 0, 2);
-	assert_int_equal(run(), -1);
-	assert_int_equal(at[0], 0x8071);
-	assert_int_equal(at[2], 0xa071);
-	assert_int_equal(at[3], 0);
-}
-
-SDMA_TEST(a_poll_waits_for_memory)
-{
-	PUT(SDMA_OP_POLL_REGMEM | 3u << 28 | 1u << 31, 0x50000, 0, 9, ~0u, 0);
-	put_fence(GART_ADDRESS(0x50004), 1);
-	assert_int_equal(run(), 1);
-	assert_int_equal(*(uint32_t *)guest_page(0x50004), 0);
-	*(uint32_t *)guest_page(0x50000) = 9;
-	assert_int_equal(run(), -1);
-	assert_int_equal(*(uint32_t *)guest_page(0x50004), 1);
-}
-
-SDMA_TEST(a_command_buffer_runs_in_its_vmid)
-{
-	uint64_t root = new_directory(5);
-	uint32_t *buffer = guest_page(0x50000);
-
-	map_page(root, VA, (MACHINE_GUEST + 0x50000) | PTE_ALL | PTE_SYS);
-	map_page(root, VA + 4096, 0x8000 | PTE_ALL);
-	memcpy(buffer,
-	       (uint32_t[]){ SDMA_OP_WRITE, LOW(VA + 4096), HIGH(VA), 0, 0x99, SDMA_OP_NOP }, 24);
-	PUT(SDMA_OP_INDIRECT | 5 << 16, LOW(VA), HIGH(VA), 6, 0, 0);
-	put_fence(GART_ADDRESS(0x60000), 2);
-	assert_int_equal(run(), -1);
-	assert_int_equal(*(uint32_t *)vram_at(0x8000), 0x99);
-	assert_int_equal(*(uint32_t *)guest_page(0x60000), 2);
-	assert_violations(0);
 }
 
 /* Hardware tells the driver, reads zeros and goes on: the fence must come. */
@@ -241,21 +161,6 @@ SDMA_TEST(a_doorbell_that_goes_back_or_too_far_is_a_violation)
 	queues_ring(machine.gpu, DOORBELL, RING_BYTES + 4);
 	assert_int_equal(machine.gpu->queues[0].wptr, 64);
 	assert_violations(2);
-}
-
-SDMA_TEST(a_copy_takes_its_time)
-{
-	int wait_ms;
-
-	machine.gpu->copy_bytes_per_s = 1;
-	put_copy(0x60000, 0x50000, 4096);
-	put_fence(GART_ADDRESS(0x70000), 1);
-	wait_ms = run();
-	assert_in_range(wait_ms, 1000000, 4096000);
-	assert_int_equal(*(uint32_t *)guest_page(0x70000), 0);
-	machine.gpu->sdma[0].busy_until_ns = gpu_now_ns();
-	assert_int_equal(run(), -1);
-	assert_int_equal(*(uint32_t *)guest_page(0x70000), 1);
 }
 
 SDMA_TEST(an_engine_that_hangs_goes_on_afterwards)
