@@ -100,20 +100,6 @@ static int set_links(const struct hive *gpus, const char *argument, struct answe
 	return 0;
 }
 
-/* Doorbells of different GPUs can be equal. */
-static int inject_fault(const struct hive *gpus, const char *argument, struct answer *answer)
-{
-	uint64_t doorbell;
-	int ret = parse_number(argument, 0, &doorbell);
-
-	if (ret < 0)
-		return ret;
-	if (gpus->num_nodes != 1)
-		return -EINVAL;
-	add(answer, "ok");
-	return queues_inject_fault(gpus->nodes[0], (uint32_t)doorbell);
-}
-
 static void add_counters(struct gpu_counters *sum, const struct gpu_counters *counters)
 {
 	sum->pm4_packets += counters->pm4_packets;
@@ -232,14 +218,10 @@ static const struct {
 	bool has_argument;
 	int (*run)(const struct hive *gpus, const char *argument, struct answer *answer);
 } commands[] = {
-	{ "speed", true, set_speed },
-	{ "hang", true, set_hang },
+	{ "speed", true, set_speed },           { "hang", true, set_hang },
 	{ "links", true, set_links }, /* for the next driver that loads */
-	{ "fault", true, inject_fault },
-	{ "counters", false, tell_counters },
-	{ "violations", false, tell_violations },
-	{ "forget", false, forget_violations },
-	{ "queues", false, tell_queues },
+	{ "counters", false, tell_counters },   { "violations", false, tell_violations },
+	{ "forget", false, forget_violations }, { "queues", false, tell_queues },
 };
 
 static int run_command(const struct hive *gpus, char *line, struct answer *answer)
@@ -279,8 +261,7 @@ void control_command(const struct hive *hive, char *line, char *text)
 
 	if (ret < 0) {
 		answer.length = 0;
-		add(&answer, ret == -ENOENT ? "error: no such queue is mapped"
-					    : "error: no such command, or a wrong argument");
+		add(&answer, "error: no such command, or a wrong argument");
 	}
 	if (answer.length > CONTROL_ANSWER - 2)
 		answer.length = CONTROL_ANSWER - 2;

@@ -249,22 +249,6 @@ static void fail(struct gpu *gpu, struct queue *queue, int error)
 		   queue->doorbell, strerror(-error));
 }
 
-int queues_inject_fault(struct gpu *gpu, uint32_t doorbell)
-{
-	unsigned int i;
-
-	for (i = 0; i < QUEUE_MAX; i++) {
-		struct queue *queue = &gpu->queues[i];
-
-		if (!queue->active || !queue->is_user || queue->doorbell != doorbell)
-			continue;
-		gpu->fault = (struct memory_fault){ .pending = true, .space = queue->space };
-		fail(gpu, queue, -EFAULT);
-		return 0;
-	}
-	return -ENOENT;
-}
-
 /* Milliseconds until the queue can go on, or 0 now, or -1 not by itself. */
 static int run_one(struct gpu *gpu, struct queue *queue)
 {

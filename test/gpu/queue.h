@@ -56,9 +56,6 @@ void queues_forget(struct gpu *gpu);
 
 /* A write of the doorbell BAR. */
 void queues_ring(struct gpu *gpu, uint32_t doorbell, uint64_t value);
-/* Lets the mapped queue of a process fault at address 0: 0, or -ENOENT if no such queue is mapped.
- */
-int queues_inject_fault(struct gpu *gpu, uint32_t doorbell);
 /* Gives all queues some turns. Returns for how many milliseconds at most the caller may sleep
  * before the next call: 0 there is work, -1 until something happens. */
 int queues_run(struct gpu *gpu);

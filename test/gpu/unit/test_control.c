@@ -45,8 +45,7 @@ MACHINE_TEST(wrong_commands_are_refused)
 {
 	static const char *const wrong[] = { "",         "spee 1",  "speed",      "speed x",
 					     "speed 1 ", "hang",    "hang maybe", "counters now",
-					     "links",    "links x", "fault",      "fault 0x",
-					     " speed 1" };
+					     "links",    "links x", " speed 1" };
 	size_t i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
@@ -66,15 +65,6 @@ MACHINE_TEST(counters_and_violations_are_told)
 	assert_string_equal(ask("violations"), "2: first; second 2\n");
 	assert_string_equal(ask("forget"), "ok\n");
 	assert_string_equal(ask("violations"), "0\n");
-}
-
-MACHINE_TEST(a_queue_can_be_made_to_fault)
-{
-	add_user_queue(machine.gpu, 0x500);
-	assert_non_null(strstr(ask("fault 0x501"), "error: no such queue"));
-	assert_string_equal(ask("fault 0x500"), "ok\n");
-	assert_int_equal(machine.interrupts, 1);
-	assert_non_null(strstr(ask("queues"), ",faulted\n"));
 }
 
 /* More queues than a line has room for: the answer still ends. */
@@ -108,10 +98,6 @@ MACHINE_TEST(a_command_is_for_all_gpus_or_for_one)
 	add_user_queue(machine.gpu, 0x500);
 	add_user_queue(second, 0x500);
 	assert_non_null(strstr(ask("queues"), "idle sdma,gpu=1,"));
-	assert_non_null(strstr(ask("fault 0x500"), "error: "));
-	assert_string_equal(ask("gpu 1 fault 0x500"), "ok\n");
-	assert_int_equal(second->counters.faults, 1);
-	assert_int_equal(machine.gpu->counters.faults, 0);
 	assert_non_null(strstr(ask("gpu 2 counters"), "error: "));
 	assert_non_null(strstr(ask("gpu 1"), "error: "));
 }
