@@ -133,13 +133,6 @@ int preflight_process_refuse_without_bos(const struct dump_session *session, pid
 	return 0;
 }
 
-static int check_bos(const struct dumped_process *process)
-{
-	return process->state.num_bos
-		       ? 0
-		       : preflight_process_refuse_without_bos(process->session, process->pid);
-}
-
 static int check_contexts(const struct dumped_process *process)
 {
 	struct kfd_sysfs sysfs = { 0 };
@@ -157,8 +150,8 @@ int preflight_process_check(const struct dumped_process *process)
 {
 	int ret = check_contexts(process);
 
-	if (!ret)
-		ret = check_bos(process);
+	if (!ret && !process->state.num_bos)
+		ret = preflight_process_refuse_without_bos(process->session, process->pid);
 	if (!ret && checkpoint_needs_vms(process))
 		ret = check_vms(process);
 	return ret;
