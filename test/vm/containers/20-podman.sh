@@ -8,10 +8,7 @@ scenario_container_podman() {
 	podman_image
 	podman run -d --name job --device /dev/kfd --device /dev/dri -v "$work/log:/log" gpu:1 /job
 	ready podman job
-	podman container checkpoint job
-	stopped
-	podman container restore job
-	returned podman job
+	podman_there_and_back
 	finish
 }
 
@@ -89,10 +86,7 @@ scenario_container_podman_runc_gpu_5_of_8() { # long
 	podman --runtime runc run -d --name job --device /dev/kfd --device /dev/dri/renderD133 -v "$work/log:/log" gpu:1 /job
 	ready podman job
 	sees_gpus 1
-	podman container checkpoint job
-	stopped
-	podman container restore job
-	returned podman job
+	podman_there_and_back
 	sees_gpus 1
 	finish
 }

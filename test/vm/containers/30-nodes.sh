@@ -57,15 +57,20 @@ run_job() { # [NODE...]
 	ready runc job
 }
 
-# The job has one GPU, and another machine has the GPU under another minor.
-scenario_container_other_machine() {
-	local any_minor=1 other
-
+# A job is checkpointed, and its bundle gets the GPU's node of another machine.
+job_moves_away() {
 	machine one
 	run_job
 	checkpointed away
 	machine one-other
 	gets_other_node
+}
+
+# The job has one GPU, and another machine has the GPU under another minor.
+scenario_container_other_machine() {
+	local any_minor=1 other
+
+	job_moves_away
 	restored away
 	made away "$other"
 	checkpointed home
@@ -103,11 +108,7 @@ scenario_container_other_gpu() { # long
 scenario_container_rule_without_node() { # long
 	local any_minor=1 other
 
-	machine one
-	run_job
-	checkpointed away
-	machine one-other
-	gets_other_node
+	job_moves_away
 	edit job 'del(.linux.devices[] | select(.path == $path))' --arg path "$other"
 	restored away
 	made away "$other"
@@ -118,11 +119,7 @@ scenario_container_rule_without_node() { # long
 scenario_container_other_task_is_faster() { # long
 	local any_minor=1 other
 
-	machine one
-	run_job
-	checkpointed away
-	machine one-other
-	gets_other_node
+	job_moves_away
 	LD_PRELOAD=/opt/vm/lib/faster.so restored away
 	! grep 'made the node' away-logs/restore.log || fail "the other task was not faster"
 	gained "$other"
@@ -189,10 +186,7 @@ scenario_container_podman_gpu_5_of_8() { # long
 	log=$(podman_log restore)
 	has_line "$log" "a program in the task's cgroup hides "
 	no_program
-	podman container checkpoint job
-	stopped
-	podman container restore job
-	returned podman job
+	podman_there_and_back
 	finish
 }
 
@@ -221,9 +215,6 @@ scenario_container_podman_import_elsewhere() { # long
 	podman --runtime crun container restore --keep --import "$work/job.tar.zst"
 	returned podman job
 	has_line "$(podman_log restore)" "$(gpu_nodes): .*made the node"
-	podman container checkpoint job
-	stopped
-	podman container restore job
-	returned podman job
+	podman_there_and_back
 	finish
 }

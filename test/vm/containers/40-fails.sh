@@ -40,9 +40,7 @@ podman_refused() { # RUNTIME
 	podman_job "$1" -- --gem-bo
 	! podman container checkpoint job 2> said.txt || fail "podman saved what cannot be saved"
 	user_reads "$1" said.txt "$(podman_log dump)" "$gem"
-	runs
-	verify
-	finish
+	ends_well
 }
 
 scenario_container_podman_refused() { # long

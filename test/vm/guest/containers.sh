@@ -159,6 +159,13 @@ podman_job() {
 	ready podman job "${@:2}"
 }
 
+podman_there_and_back() {
+	podman container checkpoint job
+	stopped
+	podman container restore job
+	returned podman job
+}
+
 # The job that ran on ends. Then its checkpoint restores.
 podman_back_after_its_end() {
 	finish

@@ -301,6 +301,13 @@ finish() {
 	gone "$pid"
 }
 
+# The queues run, and the client verifies everything twice and exits.
+ends_well() {
+	runs
+	verify
+	finish
+}
+
 # Prints what must be the same before and after, for each process of the session. Another machine has
 # other render minors; then $any_minor is set.
 state() { /opt/vm/bin/state ${any_minor:+-m} "$1"; }
@@ -359,6 +366,13 @@ nothing_of_criu_runs() { ! pgrep -x 'criu|amdgpu_guard' > /dev/null; }
 # Also the helper process of CRIU 4.3.
 criu_ends() { until_true nothing_of_criu_runs || fail "left of CRIU: $(pgrep -a -x 'criu|amdgpu_guard')"; }
 
+# go_away DIR [ARG...]: dump and death. The device then holds nothing of the client.
+go_away() {
+	dump "$1" "$pid" "${@:2}"
+	gone "$pid"
+	nothing_left
+}
+
 # come_back [ARG...]: dump, death, restore, and the same state as before. $then_machine changes the
 # machine in between: its name, and the hidden GPUs if any. $at_restore has arguments of the restore.
 # With $rests, the queues of the client have work only while it verifies.
@@ -366,9 +380,7 @@ come_back() {
 	local before dir=img$((++trips)) any_minor=${then_machine:-}
 
 	before=$(state "$pid")
-	dump "$dir" "$pid" "$@"
-	gone "$pid"
-	nothing_left
+	go_away "$dir" "$@"
 	no_violation
 	[ -z "${then_machine:-}" ] || machine $then_machine
 	restore "$dir" ${at_restore:-}

@@ -46,9 +46,7 @@ has_varied_text() { [ "$(tr ' ' '\n' < "$1" | sort -u | wc -l)" -gt $((words / 2
 # Dumps and kills llama.cpp in the middle of its text.
 stop_in_text() { # [ARG...]
 	writes text 8
-	dump img "$pid" "$@"
-	gone "$pid"
-	nothing_left
+	go_away img "$@"
 	in_text text
 }
 in_text() { ! has_words "$1" $words || fail "the text was complete before the dump"; }
@@ -200,9 +198,7 @@ scenario_rocm_llama_server() { # long
 	start_server
 	ask_server first
 	has_varied_text first
-	dump img "$pid"
-	gone "$pid"
-	nothing_left
+	go_away img
 	restore img
 	ask_server second
 	no_violation
@@ -219,9 +215,7 @@ scenario_rocm_llama_server_connected() { # long
 	http "POST /completion" "$(request ',"stream":true')" > answer.txt &
 	reader=$!
 	until_true has_pieces 10 || fail "no answer: $(head -c 300 answer.txt)"
-	dump img "$pid" --tcp-established --network-lock nftables
-	gone "$pid"
-	nothing_left
+	go_away img --tcp-established --network-lock nftables
 	! has_pieces $words || fail "the answer was complete before the dump"
 	restore img --tcp-established
 	wait "$reader" || fail "the connection is lost: $(tail -c 300 answer.txt)"

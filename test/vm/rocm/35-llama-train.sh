@@ -41,9 +41,7 @@ scenario_rocm_llama_train() { # long
 	! cmp -s model.gguf whole || fail "the weights have not changed"
 	start_training weights
 	until_true unless_dead has_done steps/2 weights || fail "no step $((steps / 2)): $(tail -c 300 weights.log.err)"
-	dump img "$pid"
-	gone "$pid"
-	nothing_left
+	go_away img
 	! has_done steps-1 weights || fail "the training was almost complete before the dump"
 	restore img
 	weights_end weights

@@ -26,9 +26,7 @@ start_rccl() {
 # Without a verification in between.
 scenario_rocm_rccl() { # long
 	start_rccl P2P 200
-	dump img "$pid" $network
-	gone "$pid"
-	nothing_left
+	go_away img $network
 	restore img --tcp-established
 	at_restore=--tcp-established come_back $network
 	finish
@@ -135,9 +133,7 @@ scenario_rocm_rccl_rank_killed() { # long
 # No collective is there at the dump, so no queue moves.
 scenario_rocm_rccl_between() { # long
 	start_rccl P2P 0
-	dump img "$pid" $network
-	gone "$pid"
-	nothing_left
+	go_away img $network
 	restore img --tcp-established
 	verify
 	finish
@@ -156,9 +152,7 @@ scenario_rocm_rccl_leave_running() { # long
 	nothing_left
 	truncate -s "$log_size" nccl.log
 	restore img --tcp-established
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # --- RCCL 7.2.4 ---------------------------------------------------------------------------------

@@ -50,9 +50,7 @@ scenario_restore_at_once() {
 	machine one-small
 	start_client --sizes medium
 	job=$pid
-	dump img "$pid"
-	gone "$pid"
-	nothing_left
+	go_away img
 	start_client --sizes medium
 	other=$pid
 	start criu.txt sh -c 'criu restore -D img -o restore.log -v4 -d; echo $? > status'
@@ -64,9 +62,7 @@ scenario_restore_at_once() {
 	pid=$job
 	client="client $pid:"
 	has_line img/restore.log 'has enough VRAM now'
-	runs
-	verify
-	finish
+	ends_well
 }
 
 scenario_eight_gpus() {
@@ -206,9 +202,7 @@ scenario_leave_running() { # on each kernel
 	finish
 	restore img
 	same_state "$before"
-	runs
-	verify
-	finish
+	ends_well
 }
 
 scenario_leave_running_tree() { # long
@@ -225,9 +219,7 @@ scenario_leave_running_tree() { # long
 	finish
 	restore img
 	same_state "$before"
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # post_dump COMMAND: CRIU's script after a dump, while CRIU holds the job. CRIU before 4.0 has ended the plugin, CRIU
@@ -275,9 +267,7 @@ scenario_queues_after_dump() { # on each kernel
 	until_true no_guard || fail "a guard stays"
 	restore img
 	same_state "$before"
-	runs
-	verify
-	finish
+	ends_well
 }
 
 no_guard() { ! pgrep -x amdgpu_guard > /dev/null; }
@@ -303,9 +293,7 @@ scenario_signal_during_dump() { # on each kernel
 	gone "$job"
 	pid=$job
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # CRIU's script copies the images, and nothing else is left of them. The job is two processes with a buffer each, and a
@@ -319,7 +307,5 @@ scenario_post_dump_script() { # on each kernel
 	gone "$pid"
 	rm -r img
 	restore copy
-	runs
-	verify
-	finish
+	ends_well
 }

@@ -84,9 +84,7 @@ scenario_without_root_fails() {
 	has_line criu.txt "CAP_CHECKPOINT_RESTORE"
 	runs
 	verify
-	dump img "$pid"
-	gone "$pid"
-	nothing_left
+	go_away img
 	chmod 0600 /dev/kfd
 	restore_fails "/dev/kfd: cannot open; run this as root, or as a member of the node's group"
 	chmod 0660 /dev/kfd
@@ -94,7 +92,5 @@ scenario_without_root_fails() {
 	restore_fails "with a render node that the task can open (cannot open: renderD133)"
 	chmod 0660 /dev/dri/renderD133
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }

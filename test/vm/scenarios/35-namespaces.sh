@@ -47,9 +47,7 @@ start_contained() {
 
 # contained_comes_back: dump, death, restore into the same root. CRIU stays outside.
 contained_comes_back() {
-	dump img "$pid" --root "$work/root" --network-lock nftables
-	gone "$pid"
-	nothing_left
+	go_away img --root "$work/root" --network-lock nftables
 	no_violation
 	restore img --root "$work/root" --pidfile "$work/restored"
 	pid=$(cat restored)

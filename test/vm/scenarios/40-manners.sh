@@ -121,9 +121,7 @@ scenario_neighbour_resumes() {
 	asks_neighbours || skip "this CRIU does not ask the plugin for anything"
 	plugin_folder first
 	start_client
-	dump img "$pid"
-	gone "$pid"
-	nothing_left
+	go_away img
 	! NEIGHBOUR_RESUMES=1 try_restore img || fail "restored without queues"
 	plugin_error img/restore.log 'CRIU has not asked for the queues of any process'
 	gone "$pid"

@@ -55,9 +55,7 @@ scenario_disk_full_late() {
 	has_line dump.log "amdgpu_plugin: .*paused"
 	no_good_image small
 	umount small
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # After the GPU is saved, CRIU meets a file that it cannot dump.
@@ -128,9 +126,7 @@ scenario_one_vm() {
 	start_program gpu_one_vm
 	sees_gpus 8
 	dump_fails img "sees a GPU whose render node it has not opened"
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # The process has opened /dev/kfd, and no render node. Linux 6.1 would crash at the end of a pause.

@@ -252,17 +252,13 @@ restored_at_last() {
 	killed_in_time
 	ask_gpu "speed 0"
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }
 
 dumped_once() {
 	machine one
 	start_client
-	dump img "$pid"
-	gone "$pid"
-	nothing_left
+	go_away img
 	restore img
 	all=$(wc -l < img/restore.log)
 	kill -9 "$pid"
@@ -439,7 +435,5 @@ scenario_killed_sharer() {
 	nothing_left
 	no_violation
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }

@@ -27,9 +27,7 @@ restore_stops() {
 
 dumped_client() {
 	start_client "$@"
-	dump img "$pid"
-	gone "$pid"
-	nothing_left
+	go_away img
 }
 
 # Each image is missing, too short, too long, has a wrong length field, or has other bytes.
@@ -62,9 +60,7 @@ scenario_damaged_images() { # long
 		cp good "$file"
 	done
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # With lazy memory the queues would start before the memory is there, and the driver does not wait for it. The daemon
@@ -85,9 +81,7 @@ scenario_lazy_restore() { # on each kernel
 	kill "$daemon" || true
 	gone "$daemon"
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # Starts the daemon, sets $daemon, and returns when it listens. ./stop-daemon stops it when all tasks are restored.
@@ -117,9 +111,7 @@ scenario_resume_fails() {
 	dumped_client --tree 2 --gpus 4,5
 	resume_fails
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # The root of the tree has no GPU, and writes to a file all the time. CRIU before 4.3 lets the tasks go one after the other
@@ -194,9 +186,7 @@ scenario_restore_copy_hangs() { # long
 	[ $((SECONDS - begin)) -ge 2 ] || fail "gave up before its time"
 	unset -f criu
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # CRIU gives the task the clock of the dump. The kernel measures deadlines by its own clock. The time limit of a
@@ -210,9 +200,7 @@ scenario_restore_later() {
 	ask_gpu "speed 4000000"
 	restore img
 	ask_gpu "speed 0"
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # refused_map NEEDED ROW...: no mapping exists and the plugin changes nothing. The log has a table of exactly these
@@ -248,9 +236,7 @@ scenario_gpu_hidden() { # long
 	! grep -F "$hidden" img/restore.log || fail "names the hidden GPU"
 	machine eight-other
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # KFD wants attributes of SVM ranges for each GPU that the task sees, and the image has one GPU. So the others must be
@@ -264,9 +250,7 @@ scenario_svm_beside_another() {
 	restore_fails "the task also sees 0x.* (renderD135); .* SVM ranges .* the task is in the root cgroup; .* (podman: --runtime runc)"
 	machine eight 1,2,3,4,5,6,7
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # In a cgroup of its own the task hides the second GPU while it opens /dev/kfd. Afterwards the cgroup is as before.
@@ -299,7 +283,5 @@ scenario_too_few_gpus() { # long
 	gone "$pid" # CRIU kills it, but does not wait for its end
 	machine eight
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }

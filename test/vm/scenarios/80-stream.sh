@@ -87,9 +87,7 @@ scenario_stream_to_files() {
 	compgen -G 'img-files/amdgpu-kfd-*.img' > /dev/null || fail "a socket without a streamer was streamed to"
 	gone "$pid"
 	store=img-files restore img-files
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # copied CMD...: streams from a copy of the images, because the streamer serves each image once.
@@ -128,9 +126,7 @@ scenario_stream_cut_off() { # long
 		cp good "$file"
 	done
 	copied restore img
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # The disk of the streamer is full, so the streamer dies with half of the images.

@@ -51,9 +51,7 @@ scenario_parallel_many() { # long
 	machine one
 	start_client --many "$bos"
 	[[ $line == *" in $((bos + 43)) buffers "* ]] || fail "not what this is about: $line"
-	dump img "$pid"
-	gone "$pid"
-	nothing_left
+	go_away img
 	restore img
 	filled_by main img/restore.log
 	[[ $(< img/restore.log) =~ " loaded "([0-9]+)" BOs" ]] && [ "${BASH_REMATCH[1]}" -gt "$bos" ] || fail "not all are loaded"
@@ -80,9 +78,7 @@ scenario_parallel_fails() { # long
 	no_violation
 	cp good "$image"
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }
 
 # A task in namespaces of its own shares with CRIU's main process only what it inherits. The scenarios own-mounts also
@@ -137,9 +133,7 @@ scenario_parallel_dump() {
 	[ "$went_on" -lt "$first" ] || fail "a task waited for the contents of others"
 	gone "$pid"
 	restore img
-	runs
-	verify
-	finish
+	ends_well
 }
 
 scenario_parallel_dump_off() { # long
