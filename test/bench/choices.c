@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The command line of the benchmark. bench.c measures what it chooses. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,91 +56,67 @@ static int check_choices(struct bench *bench)
 	return 0;
 }
 
-/* -EINVAL: unknown. */
-static int parse_number(int option, const char *value, struct bench *bench)
-{
-	switch (option) {
-	case 'g':
-		bench->gpus = (unsigned int)atoi(value);
-		return 0;
-	case 'm':
-		bench->most_bytes = strtoull(value, NULL, 10) * MIB;
-		return 0;
-	case 'n':
-		bench->rounds = (unsigned int)atoi(value);
-		return 0;
-	case 'l':
-		bench->latency_us = strtoull(value, NULL, 10);
-		return 0;
-	case 'q':
-		bench->patience_s = strtod(value, NULL);
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
+static const struct {
+	char letter;
+	enum { WORD, NUMBER, LARGE, SECONDS, SWITCH } kind;
+	size_t offset; /* in struct bench */
+} fields[] = {
+	{ 's', WORD, offsetof(struct bench, storage) },
+	{ 'D', WORD, offsetof(struct bench, places.directory) },
+	{ 'e', WORD, offsetof(struct bench, engine) },
+	{ 'g', NUMBER, offsetof(struct bench, gpus) },
+	{ 'n', NUMBER, offsetof(struct bench, rounds) },
+	{ 'm', LARGE, offsetof(struct bench, most_bytes) },
+	{ 'l', LARGE, offsetof(struct bench, latency_us) },
+	{ 'q', SECONDS, offsetof(struct bench, patience_s) },
+	{ 'z', SWITCH, offsetof(struct bench, half_zero) },
+	{ 'c', SWITCH, offsetof(struct bench, checksums_only) },
+	{ 'k', SWITCH, offsetof(struct bench, kept_only) },
+	{ 'r', SWITCH, offsetof(struct bench, reads_only) },
+	{ 'A', SWITCH, offsetof(struct bench, real) },
+	{ 'C', SWITCH, offsetof(struct bench, cuda) },
+	{ 'P', SWITCH, offsetof(struct bench, proof_only) },
+};
 
-static int parse_word(int option, const char *value, struct bench *bench)
+/* -EINVAL: there is no such option. */
+static int fill_field(int letter, const char *value, struct bench *bench)
 {
-	switch (option) {
-	case 'd':
-		bench->save = !strcmp(value, "dump");
-		return 0;
-	case 's':
-		bench->storage = value;
-		return 0;
-	case 'D':
-		bench->places.directory = value;
-		return 0;
-	case 'e':
-		bench->engine = value;
-		return 0;
-	case 'w':
-		return parse_ways(value, bench) ? 0 : -EINVAL;
-	default:
-		return parse_number(option, value, bench);
-	}
-}
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		void *field = (char *)bench + fields[i].offset;
 
-static int parse_switch(int option, struct bench *bench)
-{
-	switch (option) {
-	case 'z':
-		bench->half_zero = true;
+		if (fields[i].letter != letter)
+			continue;
+		if (fields[i].kind == WORD)
+			*(const char **)field = value;
+		else if (fields[i].kind == NUMBER)
+			*(unsigned int *)field = (unsigned int)atoi(value);
+		else if (fields[i].kind == LARGE)
+			*(uint64_t *)field = strtoull(value, NULL, 10);
+		else if (fields[i].kind == SECONDS)
+			*(double *)field = strtod(value, NULL);
+		else
+			*(bool *)field = true;
 		return 0;
-	case 'c':
-		bench->checksums_only = true;
-		return 0;
-	case 'k':
-		bench->kept_only = true;
-		return 0;
-	case 'r':
-		bench->reads_only = true;
-		bench->save = false;
-		return 0;
-	case 'A':
-		bench->real = true;
-		return 0;
-	case 'P':
-		bench->proof_only = true;
-		bench->save = false;
-		return 0;
-	case 'C':
-		bench->cuda = true;
-		return 0;
-	default:
-		return -EINVAL;
 	}
+	return -EINVAL;
 }
 
 static int parse(int argc, char **argv, struct bench *bench)
 {
 	int option, ret = 0;
 
-	while (!ret && (option = getopt(argc, argv, "d:s:D:g:e:m:n:l:zckrw:q:ACP")) >= 0)
-		ret = optarg ? parse_word(option, optarg, bench) : parse_switch(option, bench);
+	while (!ret && (option = getopt(argc, argv, "d:s:D:g:e:m:n:l:zckrw:q:ACP")) >= 0) {
+		if (option == 'd')
+			bench->save = !strcmp(optarg, "dump");
+		else if (option == 'w')
+			ret = parse_ways(optarg, bench) ? 0 : -EINVAL;
+		else
+			ret = fill_field(option, optarg, bench);
+	}
 	if (ret < 0 || argc - optind != 2)
 		return -EINVAL;
+	bench->most_bytes *= MIB;
+	bench->save &= !bench->reads_only && !bench->proof_only;
 	bench->name = argv[optind];
 	bench->words = argv[optind + 1];
 	return check_choices(bench);
