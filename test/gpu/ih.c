@@ -92,7 +92,7 @@ static const char *append(struct gpu *gpu, const uint32_t *dwords)
 	return NULL;
 }
 
-bool ih_ring(struct gpu *gpu, uint32_t doorbell, uint64_t value)
+bool ih_take_doorbell(struct gpu *gpu, uint32_t doorbell, uint64_t value)
 {
 	uint32_t control = gpu->regs[REG(OSSSYS, mmIH_DOORBELL_RPTR)];
 

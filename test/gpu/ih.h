@@ -20,7 +20,7 @@ struct ih_entry {
  * driver has read it. */
 void ih_post(struct gpu *gpu, const struct ih_entry *entry);
 /* Whether the doorbell is that of the read pointer; then it is taken. */
-bool ih_ring(struct gpu *gpu, uint32_t doorbell, uint64_t value);
+bool ih_take_doorbell(struct gpu *gpu, uint32_t doorbell, uint64_t value);
 /* The PASID of interrupts of a VMID, of the hubs of an XCC and of its AID. */
 void ih_set_pasid(struct gpu *gpu, unsigned int xcc, unsigned int vmid, uint16_t pasid);
 uint16_t ih_pasid_of(const struct gpu *gpu, const struct space *space);

@@ -95,7 +95,7 @@ static void ring_one(struct gpu *gpu, struct queue *queue, uint64_t value)
  * pointer from memory. */
 void queues_ring(struct gpu *gpu, uint32_t doorbell, uint64_t value)
 {
-	bool found = ih_ring(gpu, doorbell, value);
+	bool found = ih_take_doorbell(gpu, doorbell, value);
 	unsigned int i;
 
 	for (i = 0; i < QUEUE_MAX; i++) {
