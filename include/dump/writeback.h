@@ -14,7 +14,8 @@
  *
  * CRIU's post-dump script runs before the images are complete. The state images come after the
  * contents of all processes, so what a killed CRIU leaves cannot be taken for a complete dump. If
- * storage fails, the plugin removes the state images, and CRIU fails (criu/after_tasks.h). */
+ * storage fails, writeback_finish() removes the state images, and CRIU fails (criu/after_tasks.h).
+ * The job runs on. */
 #ifndef AMDGPU_PLUGIN_DUMP_WRITEBACK_H
 #define AMDGPU_PLUGIN_DUMP_WRITEBACK_H
 

@@ -4,6 +4,10 @@
  * plugin writes may be missing. map_decide() decides whether the GPUs here can replace those of the
  * image, and image_open_pages() checks that the contents exist.
  *
+ * A restore checks an image in this order: kind of file, length and checksum (image.c), memory and
+ * unknown fields (unpack.c), the values (here), handles in the private data (image_priv.c), and
+ * then the queues of the task (queue_check.c).
+ *
  * The functions return 0, or -EINVAL, logged with image and value, or -ENOMEM. */
 #ifndef AMDGPU_PLUGIN_IMAGE_IMAGE_VALIDATE_H
 #define AMDGPU_PLUGIN_IMAGE_IMAGE_VALIDATE_H

@@ -251,7 +251,9 @@ static int call_unrepeated(int fd, struct kfd_criu_args *args)
 	return ioctl(fd, KFD_IOC_CRIU_OP, args) < 0 ? -errno : 0;
 }
 
-/* CHECKPOINT and RESTORE return a dma-buf for each BO with contents, all in one call. */
+/* CHECKPOINT and RESTORE return a dma-buf for each BO with contents, all in one call. If they lack
+ * descriptors, snapshot.c and dump.c close dma-bufs of other processes and try again.
+ * kfd_explain() has what the user reads. */
 static int call_for_dmabufs(int fd, struct kfd_state *state, enum kfd_criu_op op, int lowest_fd)
 {
 	uint64_t highest = (uint64_t)lowest_fd + 2ULL * state->num_bos + OTHER_DESCRIPTORS;

@@ -99,7 +99,7 @@ static bool is_out_of_reach(const struct bo *bo)
 	       preflight_lacks_copy_packets(bo->gpu);
 }
 
-/* On gfx9 only if the area for waves is no BO, which it always is without SVM. */
+/* On gfx9, the area for waves may lie outside of BOs only with SVM. */
 static bool may_lack_area(const struct topology_node *gpu)
 {
 	return gpu->gfx_target_version >= TOPOLOGY_GFX10 || kfd_has_svm();
@@ -127,7 +127,7 @@ static const struct rule {
 	bool shows_early;
 	/* Returns 0 if this dump is of the kind that the rule names, -ENOENT if it is not, and
 	 * other errors are logged. */
-	int (*find_dump)(void);
+	int (*dump_breaks)(void);
 	bool (*queue_breaks)(const struct kfd_queue *queue);
 	bool (*bo_breaks)(const struct bo *bo);
 	/* It looks at the GPU only, and at the kind of the BO or the type of the queue. */
@@ -143,11 +143,11 @@ static const struct rule {
 	RULE(DUMP_IS_INCREMENTAL, PREFLIGHT_DUMP,
 	     "it is incremental, so it lacks what a GPU has written to the process's memory since the dump before",
 	     "leave out --prev-images-dir, and remove the link `parent` from the image directory",
-	     true, .find_dump = image_dir_find_parent),
+	     true, .dump_breaks = image_dir_find_parent),
 	RULE(DUMP_IS_LAZY, PREFLIGHT_DUMP,
 	     "it is lazy, and this CRIU starts the queues before the process's memory has left",
 	     "leave out --lazy-pages, or use CRIU 4.0 or newer", true,
-	     .find_dump = host_find_lazy_dump),
+	     .dump_breaks = host_find_lazy_dump),
 	RULE(DUMP_GPU_IS_IN_RESET, PREFLIGHT_DUMP,
 	     "a GPU is in reset, and the driver would stop queues that nothing can start",
 	     "dump again, when the kernel's log says that the reset has ended", true),
@@ -160,7 +160,7 @@ static const struct rule {
 	     "have the process keep /dev/kfd open, or unmap the memory", false,
 	     .shows_early = true),
 	RULE(DUMP_FILE_OF_OTHER_PROCESS, PREFLIGHT_PROCESS,
-	     "has the open /dev/kfd of another process, and the lower pid or has it alone: CRIU would restore the file in the wrong process",
+	     "has the open /dev/kfd of another process, and CRIU would restore the file in this one: it has the lower pid, or the other has closed the file",
 	     "have the process close the inherited descriptor, or call exec()", false,
 	     .shows_early = true),
 	RULE(DUMP_WITHOUT_ANY_VM, PREFLIGHT_PROCESS,
@@ -342,7 +342,7 @@ void preflight_warn_of(enum dump_rule rule, const char *format, ...)
 int preflight_check_dump(const struct dump_session *session)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
-		int ret = rules[i].find_dump ? rules[i].find_dump() : -ENOENT;
+		int ret = rules[i].dump_breaks ? rules[i].dump_breaks() : -ENOENT;
 
 		if (!ret)
 			ret = refuse_by_text(session, &rules[i].text, "dump:");

@@ -8,7 +8,7 @@
  *                                                   POST_FORKING: starts a thread that listens on the other end
  *      per GPU: JOB + the image ---------------->   identifies the task by the kernel's credentials
  *               BOS + their dma-bufs (250 each) ->
- *      END  ------------------------------------>   starts to load at once, as many GPUs at a time as the pool allows
+ *      END  ------------------------------------>   starts to load at once, at most CONTENT_GPUS_AT_ONCE GPUs at a time
  *      goes on with its restore
  *                                                   RESUME_DEVICES_LATE, first call: waits for the contents of all tasks
  *
