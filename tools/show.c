@@ -108,7 +108,8 @@ static uint32_t owner_of(const CriuKfd *kfd, const KfdBoEntry *bo)
 	return bo->has_owner_pid ? bo->owner_pid : kfd->pid;
 }
 
-/* The owner with the lowest pid from @pid on. Return: false if there is none. */
+/* Finds the owner whose pid is the lowest that is not below @pid. Return: false if no owner has
+ * such a pid. */
 static bool find_owner(const CriuKfd *kfd, uint64_t pid, uint32_t *ret_pid)
 {
 	bool found = false;

@@ -11,7 +11,8 @@
 #include "content/kfd_jobs.h"
 #include "images.h"
 
-/* What has been verified of all processes. Several threads may count at a time. */
+/* Counts what verify has compared, in all processes. Several threads may add to it at the same
+ * time. */
 struct verify_totals {
 	pthread_mutex_t lock;
 	/* A terminal shows the progress. It was shown last at this time, in seconds. */

@@ -9,8 +9,8 @@
  * The end of CRIU would be too late: libcriu, which crun and podman use, takes CRIU's answer and
  * ignores the exit status. It would also be too early to let the tasks go from a hook: CRIU
  * before 4.0 runs the post-dump script, unlocks the network and removes its links after the
- * plugins. A thread waits for storage: unlike a process, it ends with CRIU however CRIU ends, and it
- * has CRIU's memory and files.
+ * plugins. A thread waits for storage: unlike a process, it ends with CRIU however CRIU ends, and
+ * it has CRIU's memory and files.
  *
  * CRIU does not write its statistics if the post-dump script has failed (4.0 and newer). Then the
  * function runs when CRIU exits. */

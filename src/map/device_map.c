@@ -16,7 +16,8 @@
 #define SEPARATORS      BLANKS ",;"
 #define NAME_MAX_LENGTH 63
 
-/* The numbers that a name can be. 0 is none: no GPU has it. */
+/* What a name in the device-map may mean. A number is 0 if the name does not mean it: no GPU has
+ * the gpu_id, the unique_id or the render minor 0. */
 struct name {
 	uint64_t ids[2];
 	uint64_t minor;
@@ -41,10 +42,10 @@ static bool parse_number(const char *text, int base, uint64_t *ret_number)
  * or a render minor: find_named() tries all of them. */
 static bool parse_bare(const char *text, struct name *name)
 {
-	bool is_hex = !strncasecmp(text, "0x", 2);
-	bool is_decimal = !is_hex && parse_number(text, 10, &name->minor);
+	bool has_prefix = !strncasecmp(text, "0x", 2);
+	bool is_decimal = !has_prefix && parse_number(text, 10, &name->minor);
+	bool is_hex = parse_number(has_prefix ? text + 2 : text, 16, &name->ids[0]);
 
-	is_hex = parse_number(is_hex ? text + 2 : text, 16, &name->ids[0]);
 	name->ids[1] = name->minor;
 	memcpy(name->unique_ids, name->ids, sizeof(name->ids));
 	return is_hex || is_decimal;

@@ -143,8 +143,8 @@ static bool is_out_of_resources(int ret)
 	return ret == -ENOMEM || ret == -EMFILE || ret == -ENFILE;
 }
 
-/* Imports the dma-buf into a file of @gpu, which may be the GPU of the BO: 1; 0: it is not; or
- * -errno. */
+/* Imports the dma-buf into a file of @gpu, which may be the GPU of the BO.
+ * Return: 1 if it is, 0 if it is not, or -errno. */
 static int try_gpu(struct shared_bos *shared, const struct topology_node *gpu, int dmabuf_fd,
 		   uint64_t size, struct dmabuf_file *file)
 {

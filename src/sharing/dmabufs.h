@@ -29,7 +29,7 @@ struct dmabuf_files {
 	struct dmabuf_file {
 		uint64_t device;
 		uint64_t inode;
-		/* One that has it open, and its descriptor. */
+		/* A process that has the file open, and the descriptor in it. */
 		pid_t pid;
 		int number;
 		/* dmabufs_find_bos(): the file is a dma-buf of an AMD GPU. */

@@ -88,7 +88,8 @@ struct sim_knobs {
 /* A knob as a thread other than the test's reads it. */
 #define SIM_KNOB(sim, name) __atomic_load_n(&(sim)->knobs.name, __ATOMIC_RELAXED)
 
-/* Sets a knob. -ENOENT: there is none of this name; -EINVAL: it does not take the value. */
+/* Sets the knob @name. -ENOENT: no knob has this name; -EINVAL: the knob does not take the value.
+ */
 int sim_knob_set(struct sim *sim, const char *name, s64 value);
 /* kernels.c: sets each knob that differs between kernels to its value under the kernel @name. A
  * later write to a knob has priority. -EINVAL: there is no such kernel. */
