@@ -71,7 +71,8 @@ enum sdma_direction {
 	SDMA_SLOT_TO_BO,
 };
 
-/* Starts the copies of one slot as one command buffer and does not wait. The slot must be idle. */
+/* Starts the copies of one slot as one command buffer and does not wait. The slot must be idle.
+ * -E2BIG: the command buffer has no room for the packets, and no copy was submitted. */
 int sdma_submit(struct sdma *gpu, unsigned int slot, enum sdma_direction direction,
 		const struct sdma_piece *pieces, size_t num_pieces);
 /* Waits for the copies of the slot. -ETIME: the copies, or earlier ones on the ring, took more than
