@@ -16,7 +16,6 @@
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
-#include "kernel/render_node_gem.h"
 #include "pause/kfd_files.h"
 #include "pause/pause.h"
 #include "preflight/bo_index.h"

@@ -16,7 +16,6 @@
 #include "image/image_priv.h"
 #include "kernel/kfd.h"
 #include "kernel/render_node.h"
-#include "kernel/render_node_gem.h"
 
 /* The type that starts each object in the private data. */
 #define OBJECT_TYPE_SIZE 4

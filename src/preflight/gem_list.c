@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Lists the GEM handles of a process, and finds the BOs of KFD that they name. render_node_gem.c
- * has the calls. */
+/* Lists the GEM handles of a process, and finds the BOs of KFD that they name. render_node.c has
+ * the calls. */
 #include "preflight/gem_list.h"
 
 #include <dirent.h>
@@ -16,7 +16,6 @@
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
-#include "kernel/render_node_gem.h"
 #include "preflight/bo_index.h"
 #include "preflight/kfd_process.h"
 #include "preflight/preflight.h"

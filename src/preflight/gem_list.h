@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "kernel/render_node_gem.h"
+#include "kernel/render_node.h"
 
 struct dumped_process;
 struct topology;

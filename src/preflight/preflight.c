@@ -19,7 +19,6 @@
 #include "kernel/kfd_queue.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
-#include "kernel/render_node_gem.h"
 #include "preflight/bo_index.h"
 #include "preflight/queue_probe.h"
 

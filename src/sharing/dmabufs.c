@@ -18,7 +18,6 @@
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
-#include "kernel/render_node_gem.h"
 #include "sharing/object_rules.h"
 
 /* That of a dma-buf has eight lines, and the longest is its name of at most 31 bytes

@@ -16,7 +16,7 @@
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
-#include "kernel/render_node_gem.h"
+#include "kernel/render_node.h"
 #include "memory/gpu_files.h"
 #include "memory/mappings.h"
 #include "memory/restore_shared.h"

@@ -17,7 +17,6 @@
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/render_node.h"
-#include "kernel/render_node_gem.h"
 #include "preflight/bo_index.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"

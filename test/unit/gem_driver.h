@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-#include "kernel/render_node_gem.h"
+#include "kernel/render_node.h"
 
 #define FILES    3
 #define HANDLES  4

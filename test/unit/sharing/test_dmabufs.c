@@ -10,7 +10,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "kernel/kfd.h"
-#include "kernel/render_node_gem.h"
+#include "kernel/render_node.h"
 #include "sharing/dmabufs.h"
 #include "sharing/object_rules.h"
 #include "sharing/shared_bos.h"
