@@ -52,6 +52,17 @@ void cleanup_closedir(DIR **stream)
 		(void)closedir(*stream);
 }
 
+pthread_mutex_t *lock_take(pthread_mutex_t *lock)
+{
+	(void)pthread_mutex_lock(lock);
+	return lock;
+}
+
+void lock_give(pthread_mutex_t **lock)
+{
+	(void)pthread_mutex_unlock(*lock);
+}
+
 struct dirent *next_entry(DIR *stream, int *ret_error)
 {
 	struct dirent *entry;

@@ -26,6 +26,12 @@ void cleanup_closedir(DIR **stream);
 #define _cleanup_fclose_   _cleanup_(cleanup_fclose)
 #define _cleanup_closedir_ _cleanup_(cleanup_closedir)
 
+pthread_mutex_t *lock_take(pthread_mutex_t *lock);
+void lock_give(pthread_mutex_t **lock);
+/* Holds @lock until the end of the block. */
+#define HOLD(lock) \
+	_cleanup_(lock_give) __attribute__((unused)) pthread_mutex_t *held_ = lock_take(lock)
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Advice to madvise() of Linux 5.14 and 6.1; not in the headers of older systems. */

@@ -157,10 +157,9 @@ static void watch_load(struct worker *worker)
 
 static void count_down(struct content_run *run, size_t *count)
 {
-	(void)pthread_mutex_lock(&run->lock);
+	HOLD(&run->lock);
 	--*count;
 	(void)pthread_cond_signal(&run->worker_ended);
-	(void)pthread_mutex_unlock(&run->lock);
 }
 
 static void *run_worker(void *argument)
@@ -199,7 +198,7 @@ static void await_workers(struct content_run *run)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &next);
 	next.tv_sec += PROGRESS_S;
-	(void)pthread_mutex_lock(&run->lock);
+	HOLD(&run->lock);
 	while (run->active) {
 		if (pthread_cond_timedwait(&run->worker_ended, &run->lock, &next) != ETIMEDOUT)
 			continue;
@@ -207,7 +206,6 @@ static void await_workers(struct content_run *run)
 			report_progress(&run->workers[i], now_seconds() - run->begin);
 		next.tv_sec += PROGRESS_S;
 	}
-	(void)pthread_mutex_unlock(&run->lock);
 }
 
 static void start_workers(struct content_run *run)
@@ -371,10 +369,9 @@ static void join_workers(struct content_run *run)
 int content_await_copies(struct content_run *run)
 {
 	run_rest(run);
-	(void)pthread_mutex_lock(&run->lock);
+	HOLD(&run->lock);
 	while (run->copying)
 		(void)pthread_cond_wait(&run->worker_ended, &run->lock);
-	(void)pthread_mutex_unlock(&run->lock);
 	return __atomic_load_n(&run->plan.error.stop, __ATOMIC_RELAXED) ? -EIO : 0;
 }
 

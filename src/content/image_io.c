@@ -354,14 +354,10 @@ static struct extent find_extent(const struct image_io *io, uint64_t at)
 /* Remembers the last extent, because some file systems scan every page for an answer. */
 static struct extent extent_at(struct image_io *io, uint64_t at)
 {
-	struct extent extent;
-
-	(void)pthread_mutex_lock(&io->lock);
+	HOLD(&io->lock);
 	if (at < io->extent.from || at >= io->extent.to)
 		io->extent = find_extent(io, at);
-	extent = io->extent;
-	(void)pthread_mutex_unlock(&io->lock);
-	return extent;
+	return io->extent;
 }
 
 int image_io_read(struct image_io *io, char *memory, uint64_t offset, uint64_t size)

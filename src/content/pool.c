@@ -117,10 +117,9 @@ static void *prepare_parts(void *argument)
 		if (!prepare_part(preparation, index))
 			continue;
 		/* Other threads may have noted another part. */
-		(void)pthread_mutex_lock(&preparation->pool->lock);
+		HOLD(&preparation->pool->lock);
 		if (index < preparation->refused)
 			__atomic_store_n(&preparation->refused, index, __ATOMIC_RELAXED);
-		(void)pthread_mutex_unlock(&preparation->pool->lock);
 	}
 	return NULL;
 }
@@ -295,7 +294,7 @@ struct pool_part *pool_take(struct pool *pool, struct pool_gpu *gpu,
 {
 	struct pool_part *part;
 
-	(void)pthread_mutex_lock(&pool->lock);
+	HOLD(&pool->lock);
 	while (!gpu->free && !pool->lost && is_wanted(argument)) {
 		pool->was_full = true;
 		(void)pthread_cond_broadcast(&pool->queued);
@@ -304,7 +303,6 @@ struct pool_part *pool_take(struct pool *pool, struct pool_gpu *gpu,
 	part = pool->lost ? NULL : gpu->free;
 	if (part)
 		gpu->free = part->next;
-	(void)pthread_mutex_unlock(&pool->lock);
 	return part;
 }
 
@@ -316,70 +314,60 @@ static void wake_all(struct pool *pool)
 
 void pool_wake(struct pool *pool)
 {
-	(void)pthread_mutex_lock(&pool->lock);
+	HOLD(&pool->lock);
 	wake_all(pool);
-	(void)pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_give(struct pool *pool, struct pool_part *part)
 {
 	struct pool_gpu *gpu = part->gpu;
 
-	(void)pthread_mutex_lock(&pool->lock);
+	HOLD(&pool->lock);
 	if (pool->gpus_closed)
 		(void)madvise(part->memory, pool->part_size, MADV_DONTNEED);
 	part->next = gpu->free;
 	gpu->free = part;
 	(void)pthread_cond_signal(&gpu->given);
-	(void)pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_lose(struct pool *pool, int ret, const char *action)
 {
-	(void)pthread_mutex_lock(&pool->lock);
+	HOLD(&pool->lock);
 	if (!pool->lost) {
 		pool->lost = ret;
 		pool->lost_action = action;
 	}
 	wake_all(pool);
-	(void)pthread_mutex_unlock(&pool->lock);
 }
 
 int pool_lost_by(struct pool *pool, const char **ret_action)
 {
-	int ret;
-
-	(void)pthread_mutex_lock(&pool->lock);
-	ret = pool->lost;
+	HOLD(&pool->lock);
 	*ret_action = pool->lost_action;
-	(void)pthread_mutex_unlock(&pool->lock);
-	return ret;
+	return pool->lost;
 }
 
 void pool_write(struct pool *pool, struct pool_part *part, void (*write)(struct pool_part *part))
 {
 	part->write = write;
 	part->next = NULL;
-	(void)pthread_mutex_lock(&pool->lock);
+	HOLD(&pool->lock);
 	*pool->last = part;
 	pool->last = &part->next;
 	(void)pthread_cond_signal(&pool->queued);
-	(void)pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_begin_copy(struct pool *pool)
 {
-	(void)pthread_mutex_lock(&pool->lock);
+	HOLD(&pool->lock);
 	pool->copying++;
-	(void)pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_end_copy(struct pool *pool)
 {
-	(void)pthread_mutex_lock(&pool->lock);
+	HOLD(&pool->lock);
 	if (!--pool->copying)
 		(void)pthread_cond_broadcast(&pool->queued);
-	(void)pthread_mutex_unlock(&pool->lock);
 }
 
 /* Called with the lock. Until all is copied, writing would only take bandwidth of the memory from
@@ -394,7 +382,7 @@ static struct pool_part *take_queued(struct pool *pool)
 {
 	struct pool_part *part;
 
-	(void)pthread_mutex_lock(&pool->lock);
+	HOLD(&pool->lock);
 	while (!(pool->first && may_write(pool)) && !pool->ends)
 		(void)pthread_cond_wait(&pool->queued, &pool->lock);
 	part = pool->first;
@@ -402,7 +390,6 @@ static struct pool_part *take_queued(struct pool *pool)
 		pool->first = part->next;
 	if (!pool->first)
 		pool->last = &pool->first;
-	(void)pthread_mutex_unlock(&pool->lock);
 	return part;
 }
 
@@ -442,13 +429,12 @@ static void close_gpus(struct pool *pool)
 void pool_close_gpus(struct pool *pool)
 {
 	close_gpus(pool);
-	(void)pthread_mutex_lock(&pool->lock);
+	HOLD(&pool->lock);
 	pool->gpus_closed = true;
 	for (size_t i = 0; i < pool->num_gpus; i++) {
 		for (struct pool_part *part = pool->gpus[i].free; part; part = part->next)
 			(void)madvise(part->memory, pool->part_size, MADV_DONTNEED);
 	}
-	(void)pthread_mutex_unlock(&pool->lock);
 }
 
 static void end_threads(struct pool *pool)

@@ -106,13 +106,12 @@ static void write_part(struct pool_part *part)
 		transfer_add_checksums(transfer, range, memory, 0, range->size);
 	if (!transfer_has_stopped(transfer))
 		(void)write_contents(transfer, range, memory, &storage_s);
-	(void)pthread_mutex_lock(&transfer->lock);
+	HOLD(&transfer->lock);
 	transfer->progress.done_bytes += range->size;
 	transfer->progress.storage_s += storage_s;
 	free(take_ptr(&range->pieces));
 	if (!--transfer->unwritten)
 		(void)pthread_cond_signal(&transfer->written);
-	(void)pthread_mutex_unlock(&transfer->lock);
 }
 
 /* With the pieces that the range has. */
@@ -240,10 +239,9 @@ void save_copy(struct transfer *transfer)
 
 static void await_written(struct transfer *transfer)
 {
-	(void)pthread_mutex_lock(&transfer->lock);
+	HOLD(&transfer->lock);
 	while (transfer->unwritten)
 		(void)pthread_cond_wait(&transfer->written, &transfer->lock);
-	(void)pthread_mutex_unlock(&transfer->lock);
 }
 
 static void end_image(struct transfer *transfer)

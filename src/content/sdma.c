@@ -219,19 +219,15 @@ static pthread_mutex_t libdrm_devices = PTHREAD_MUTEX_INITIALIZER;
 static int get_device(int fd, amdgpu_device_handle *ret_device)
 {
 	uint32_t major, minor;
-	int ret;
 
-	(void)pthread_mutex_lock(&libdrm_devices);
-	ret = libdrm_errno(amdgpu_device_initialize(fd, &major, &minor, ret_device));
-	(void)pthread_mutex_unlock(&libdrm_devices);
-	return ret;
+	HOLD(&libdrm_devices);
+	return libdrm_errno(amdgpu_device_initialize(fd, &major, &minor, ret_device));
 }
 
 static void put_device(amdgpu_device_handle device)
 {
-	(void)pthread_mutex_lock(&libdrm_devices);
+	HOLD(&libdrm_devices);
 	(void)amdgpu_device_deinitialize(device);
-	(void)pthread_mutex_unlock(&libdrm_devices);
 }
 
 static int open_device(struct sdma *gpu, uint32_t render_minor)
@@ -472,10 +468,9 @@ static void start_timer(struct ring *ring)
 
 static void start_timer_if_first(struct ring *ring, uint64_t fence)
 {
-	(void)pthread_mutex_lock(&ring->lock);
+	HOLD(&ring->lock);
 	if (ring->ended + 1 == fence)
 		start_timer(ring);
-	(void)pthread_mutex_unlock(&ring->lock);
 }
 
 int sdma_submit(struct sdma *gpu, unsigned int slot_index, enum sdma_direction direction,
@@ -558,14 +553,13 @@ static int wait_for_fence(struct sdma *gpu, struct ring *ring, uint64_t fence, u
 {
 	int ret = 0;
 
-	(void)pthread_mutex_lock(&ring->lock);
+	HOLD(&ring->lock);
 	while (!ret && ring->ended < fence) {
 		if (ring->polling)
 			(void)pthread_cond_wait(&ring->polled, &ring->lock);
 		else
 			ret = poll_fence(gpu, ring, timeout_s);
 	}
-	(void)pthread_mutex_unlock(&ring->lock);
 	return ret;
 }
 

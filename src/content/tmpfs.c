@@ -157,11 +157,10 @@ static void choose(struct tmpfs *tmpfs, enum tmpfs_way way)
  * pass: the memory is fragmented, or the cgroup near its limit. */
 static void note_result(struct tmpfs *tmpfs, int ret)
 {
-	(void)pthread_mutex_lock(&tmpfs->lock);
+	HOLD(&tmpfs->lock);
 	tmpfs->refused = ret < 0 ? tmpfs->refused + 1 : 0;
 	if (ret == -EINVAL || tmpfs->refused == REFUSALS_MAX)
 		choose(tmpfs, TMPFS_PLAIN);
-	(void)pthread_mutex_unlock(&tmpfs->lock);
 }
 
 static int write_huge(struct tmpfs *tmpfs, const char *memory, uint64_t offset, uint64_t size)
@@ -212,12 +211,11 @@ static double processor_seconds(void)
 
 static void note_cost(struct tmpfs *tmpfs, enum tmpfs_way way, uint64_t size, double seconds)
 {
-	(void)pthread_mutex_lock(&tmpfs->lock);
+	HOLD(&tmpfs->lock);
 	tmpfs->costs[way].pages += (unsigned int)(size / TMPFS_HUGE_PAGE);
 	tmpfs->costs[way].seconds += seconds;
 	if (!tmpfs->has_chosen || tmpfs->way == TMPFS_HUGE)
 		compare(tmpfs);
-	(void)pthread_mutex_unlock(&tmpfs->lock);
 }
 
 /* In the trial, the two ways take turns. */
@@ -225,10 +223,9 @@ static enum tmpfs_way next_way(struct tmpfs *tmpfs)
 {
 	enum tmpfs_way way;
 
-	(void)pthread_mutex_lock(&tmpfs->lock);
+	HOLD(&tmpfs->lock);
 	way = tmpfs->has_chosen ? tmpfs->way : tmpfs->next;
 	tmpfs->next = tmpfs->next == TMPFS_PLAIN ? TMPFS_HUGE : TMPFS_PLAIN;
-	(void)pthread_mutex_unlock(&tmpfs->lock);
 	return way;
 }
 

@@ -35,7 +35,7 @@ void transfer_stop(struct transfer_plan *plan, const struct content_job *job, in
 {
 	struct transfer_error *error = &plan->error;
 
-	(void)pthread_mutex_lock(&error->lock);
+	HOLD(&error->lock);
 	if (!error->ret) {
 		error->ret = ret;
 		error->job = job;
@@ -43,7 +43,6 @@ void transfer_stop(struct transfer_plan *plan, const struct content_job *job, in
 		error->bo = bo;
 	}
 	__atomic_store_n(&error->stop, true, __ATOMIC_RELAXED);
-	(void)pthread_mutex_unlock(&error->lock);
 }
 
 int transfer_fail(const struct transfer *transfer, int ret, const char *action, size_t bo)
@@ -141,10 +140,9 @@ static void *run_thread(void *argument)
 	(void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
 	transfer->process_ranges(thread);
 	/* After an error, wake the threads that wait for a turn: the turn never comes. */
-	(void)pthread_mutex_lock(&transfer->lock);
+	HOLD(&transfer->lock);
 	for (unsigned int i = 0; i < transfer->slots.threads; i++)
 		(void)pthread_cond_signal(&transfer->threads[i].turn);
-	(void)pthread_mutex_unlock(&transfer->lock);
 	return NULL;
 }
 
@@ -226,12 +224,8 @@ void transfer_end(struct transfer *transfer)
 
 struct transfer_progress transfer_progress(struct transfer *transfer)
 {
-	struct transfer_progress progress;
-
-	(void)pthread_mutex_lock(&transfer->lock);
-	progress = transfer->progress;
-	(void)pthread_mutex_unlock(&transfer->lock);
-	return progress;
+	HOLD(&transfer->lock);
+	return transfer->progress;
 }
 
 /* Adds the next BO, or as much of it as fits. */
@@ -313,12 +307,8 @@ static bool are_left(const struct transfer *transfer)
 
 bool transfer_has_ranges(struct transfer *transfer)
 {
-	bool left;
-
-	(void)pthread_mutex_lock(&transfer->ranges.lock);
-	left = are_left(transfer);
-	(void)pthread_mutex_unlock(&transfer->ranges.lock);
-	return left;
+	HOLD(&transfer->ranges.lock);
+	return are_left(transfer);
 }
 
 static void release_bos(struct transfer *transfer, struct range *range)
@@ -387,13 +377,12 @@ bool transfer_take_range(struct slot_thread *thread)
 {
 	struct ranges *ranges = &thread->transfer->ranges;
 
-	(void)pthread_mutex_lock(&ranges->lock);
+	HOLD(&ranges->lock);
 	thread->wants_range = true;
 	if (!ranges->has_server)
 		serve_all(thread);
 	while (thread->wants_range)
 		(void)pthread_cond_wait(&thread->served, &ranges->lock);
-	(void)pthread_mutex_unlock(&ranges->lock);
 	return thread->has_range;
 }
 
@@ -471,11 +460,10 @@ int transfer_await_turn(struct slot_thread *thread)
 {
 	struct transfer *transfer = thread->transfer;
 
-	(void)pthread_mutex_lock(&transfer->lock);
+	HOLD(&transfer->lock);
 	thread->awaited = thread->range.index;
 	while (transfer->turns != thread->awaited && !transfer_has_stopped(transfer))
 		(void)pthread_cond_wait(&thread->turn, &transfer->lock);
-	(void)pthread_mutex_unlock(&transfer->lock);
 	return transfer_has_stopped(transfer) ? -ECANCELED : 0;
 }
 
@@ -483,23 +471,21 @@ void transfer_end_turn(struct slot_thread *thread)
 {
 	struct transfer *transfer = thread->transfer;
 
-	(void)pthread_mutex_lock(&transfer->lock);
+	HOLD(&transfer->lock);
 	transfer->turns++;
 	for (unsigned int i = 0; i < transfer->slots.threads; i++) {
 		if (transfer->threads[i].awaited == transfer->turns)
 			(void)pthread_cond_signal(&transfer->threads[i].turn);
 	}
-	(void)pthread_mutex_unlock(&transfer->lock);
 }
 
 void transfer_end_range(struct slot_thread *thread, uint64_t done_bytes)
 {
 	struct transfer *transfer = thread->transfer;
 
-	(void)pthread_mutex_lock(&transfer->lock);
+	HOLD(&transfer->lock);
 	transfer->progress.done_bytes += done_bytes;
 	transfer->progress.copy_s += thread->copy_s;
 	transfer->progress.storage_s += thread->storage_s;
-	(void)pthread_mutex_unlock(&transfer->lock);
 	thread->copy_s = thread->storage_s = 0;
 }
