@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
+#include "map/gpu_rules.h"
 
 #define BLANKS          " \t\n"
 #define SEPARATORS      BLANKS ",;"
@@ -212,20 +213,18 @@ static enum device_map_error check_gpu(const struct map_input *in, size_t saved,
 {
 	const size_t local = pin_of(in, saved);
 	const struct topology_node *from = in->saved.gpus[saved], *to = in->local.gpus[local];
-	struct difference d = { 0 };
+	struct difference d;
 
 	if (!set_has(in->candidates[saved], local)) {
-		const char *option;
-
-		(void)gpu_rules_compare(from, to, in->options, &d);
-		option = gpu_rules_relaxed_by(&in->saved, saved, &in->local, local, &d);
+		(void)gpu_rules_compare(in, saved, local, &d);
 		map->property = d.property;
 		return fail(map, DEVICE_MAP_PROPERTY,
 			    "0x%04x=0x%04x: %s: %" PRIu64 " saved, %" PRIu64 " present%s%s%s",
 			    from->gpu_id, to->gpu_id, d.property, d.saved, d.local,
-			    *option ? " (" : "", option, *option ? " relaxes this)" : "");
+			    *d.relaxed_by ? " (" : "", d.relaxed_by,
+			    *d.relaxed_by ? " relaxes this)" : "");
 	}
-	if (in->options->check_numa && !links_cpu_link_serves(&in->saved, saved, &in->local, local))
+	if (in->options->check_numa && !gpu_rules_cpu_link_serves(in, saved, local))
 		return fail(
 			map, DEVICE_MAP_NUMA,
 			"0x%04x=0x%04x: the present GPU lacks the type of CPU link of the saved GPU (KFD_NUMA_CHECK=0 relaxes this)",

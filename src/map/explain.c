@@ -10,8 +10,10 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "map/gpu_rules.h"
 #include "map/map.h"
 #include "map/map_input.h"
+#include "map/search.h"
 
 /* A longer search is not repeated for a better explanation. */
 #define CHEAP_SEARCH 1000
@@ -62,7 +64,7 @@ static struct text describe(const struct topology_node *gpu)
  * user the few GPUs that matter. */
 static uint64_t conflict_set(const struct map_input *in, unsigned int rules, uint64_t attempts)
 {
-	struct search_problem problem = map_input_problem(in, rules);
+	struct search_problem problem = search_problem_of(in, rules);
 	uint64_t all = problem.wanted;
 
 	if (attempts > CHEAP_SEARCH)
@@ -77,26 +79,17 @@ static uint64_t conflict_set(const struct map_input *in, unsigned int rules, uin
 	return problem.wanted;
 }
 
-static size_t compare(const struct map_input *in, size_t saved, size_t local, struct difference *d)
-{
-	*d = (struct difference){ 0 };
-	return gpu_rules_compare(in->saved.gpus[saved], in->local.gpus[local], in->options, d);
-}
-
 /* The first mismatch of the GPUs, and what relaxes it: two columns of the table. */
 static struct text describe_cell(const struct map_input *in, size_t saved, size_t local)
 {
 	struct text text = { 0 };
 	struct difference d;
-	const char *option;
 
-	if (!compare(in, saved, local, &d)) {
+	if (!gpu_rules_compare(in, saved, local, &d))
 		add(&text, "fits |");
-		return text;
-	}
-	option = gpu_rules_relaxed_by(&in->saved, saved, &in->local, local, &d);
-	add(&text, "%s: %" PRIu64 " saved, %" PRIu64 " present | %s", d.property, d.saved, d.local,
-	    *option ? option : "nothing");
+	else
+		add(&text, "%s: %" PRIu64 " saved, %" PRIu64 " present | %s", d.property, d.saved,
+		    d.local, *d.relaxed_by ? d.relaxed_by : "nothing");
 	return text;
 }
 
@@ -216,33 +209,30 @@ static int explain_device_map(const struct map_input *in, const struct gpu_map *
 /* The local GPU to name beside a saved GPU that none fits. */
 static size_t find_nearest(const struct map_input *in, size_t saved)
 {
-	struct difference d;
-
 	for (size_t i = 0; i < in->local.num_gpus; i++) {
-		if (gpu_rules_can_force(&in->saved, saved, &in->local, i))
+		if (gpu_rules_can_force(in, saved, i))
 			return i;
 	}
-	return gpu_rules_nearest(in->saved.gpus[saved], &in->local, in->options, &d);
+	return gpu_rules_nearest(in, saved);
 }
 
 static int explain_no_candidate(const struct map_input *in)
 {
-	struct difference d = { 0 };
+	struct difference d;
 	size_t saved = 0, local;
-	const char *option;
 
 	log_table(in);
 	while (in->candidates[saved])
 		saved++;
 	local = find_nearest(in, saved);
-	(void)compare(in, saved, local, &d);
-	option = gpu_rules_relaxed_by(&in->saved, saved, &in->local, local, &d);
+	(void)gpu_rules_compare(in, saved, local, &d);
 	return log_error(-ENODEV,
 			 "map: no present GPU fits saved GPU 0x%04x; needed: one with %s %s%" PRIu64
 			 "; the nearest, 0x%04x, has %" PRIu64 "%s%s%s",
 			 in->saved.gpus[saved]->gpu_id, d.property,
 			 d.at_least ? "of at least " : "", d.saved, in->local.gpus[local]->gpu_id,
-			 d.local, *option ? " (" : "", option, *option ? " relaxes this)" : "");
+			 d.local, *d.relaxed_by ? " (" : "", d.relaxed_by,
+			 *d.relaxed_by ? " relaxes this)" : "");
 }
 
 static int explain_fitting(const struct map_input *in)
@@ -371,7 +361,7 @@ static void log_forced(const struct map_input *in, size_t saved)
 	const size_t local = in->local_of[saved];
 	struct difference d;
 
-	if (compare(in, saved, local, &d))
+	if (gpu_rules_compare(in, saved, local, &d))
 		log_warn(
 			"map: present GPU 0x%04x is the card of saved GPU 0x%04x, but %s differs: %" PRIu64
 			" saved, %" PRIu64 " present; used anyway, because AMDGPU_FORCE is set",

@@ -89,67 +89,6 @@ static bool fits(const struct comparison *comparison, uint64_t saved, uint64_t l
 	return false;
 }
 
-size_t gpu_rules_compare(const struct topology_node *saved, const struct topology_node *local,
-			 const struct map_options *options, struct difference *ret_first)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(comparisons); i++) {
-		const struct comparison *c = &comparisons[i];
-		const char *switches = (const char *)options;
-
-		if (c->variable && !*(const bool *)(switches + c->switch_offset))
-			continue;
-		if (fits(c, value_of(saved, c), value_of(local, c)))
-			continue;
-		if (!count++)
-			*ret_first = (struct difference){
-				.property = c->name,
-				.saved = value_of(saved, c),
-				.local = value_of(local, c),
-				.at_least = c->rule == AT_LEAST,
-				.variable = c->variable,
-			};
-	}
-	return count;
-}
-
-size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_graph *local,
-			 const struct map_options *options, struct difference *ret_first)
-{
-	size_t fewest = SIZE_MAX, nearest = 0;
-
-	for (size_t i = 0; i < local->num_gpus; i++) {
-		struct difference first = { 0 };
-		size_t count = gpu_rules_compare(saved, local->gpus[i], options, &first);
-
-		if (count >= fewest)
-			continue;
-		fewest = count;
-		nearest = i;
-		*ret_first = first;
-	}
-	return nearest;
-}
-
-/* Images of other plugins lack location_id; the driver derives actual_gpu_id from it. */
-static bool same_slot(const struct topology_node *saved, const struct topology_node *local)
-{
-	return saved->domain == local->domain && saved->actual_gpu_id == local->actual_gpu_id &&
-	       (saved->location_unknown || saved->location_id == local->location_id);
-}
-
-bool gpu_rules_is_same_device(const struct link_graph *saved, size_t saved_gpu,
-			      const struct link_graph *local, size_t local_gpu)
-{
-	const struct topology_node *one = saved->gpus[saved_gpu], *other = local->gpus[local_gpu];
-
-	/* Older kernels give all partitions of a card the unique_id of the card. */
-	return same_slot(one, other) ||
-	       (one->unique_id == other->unique_id && links_is_unique(saved, saved_gpu) &&
-		links_is_unique(local, local_gpu));
-}
-
 static bool is_same_kind(const struct topology_node *saved, const struct topology_node *local)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(comparisons); i++) {
@@ -165,14 +104,13 @@ static bool is_same_kind(const struct topology_node *saved, const struct topolog
 /* Kernels compute gpu_ids in different ways, so the gpu_id of the same card may differ. A unique_id
  * that several GPUs of a machine share is that of their card, and a driver that gives each
  * partition an id of its own has other ids. */
-bool gpu_rules_can_force(const struct link_graph *saved, size_t saved_gpu,
-			 const struct link_graph *local, size_t local_gpu)
+bool gpu_rules_can_force(const struct map_input *in, size_t saved, size_t local)
 {
-	const struct topology_node *one = saved->gpus[saved_gpu], *other = local->gpus[local_gpu];
+	const struct topology_node *one = in->saved.gpus[saved], *other = in->local.gpus[local];
 	bool in_slot = !one->location_unknown && one->domain == other->domain &&
 		       one->location_id == other->location_id;
-	bool saved_unique = links_is_unique(saved, saved_gpu);
-	bool local_unique = links_is_unique(local, local_gpu);
+	bool saved_unique = links_is_unique(&in->saved, saved);
+	bool local_unique = links_is_unique(&in->local, local);
 
 	if (!is_same_kind(one, other))
 		return false;
@@ -183,27 +121,91 @@ bool gpu_rules_can_force(const struct link_graph *saved, size_t saved_gpu,
 	return in_slot || (saved_unique && local_unique);
 }
 
-const char *gpu_rules_relaxed_by(const struct link_graph *saved, size_t saved_gpu,
-				 const struct link_graph *local, size_t local_gpu,
-				 const struct difference *d)
+static const char *relaxed_by_force(const struct map_input *in, size_t saved, size_t local)
 {
-	if (d->variable)
-		return d->variable;
-	return gpu_rules_can_force(saved, saved_gpu, local, local_gpu) ? "AMDGPU_FORCE=1" : "";
+	return gpu_rules_can_force(in, saved, local) ? "AMDGPU_FORCE=1" : "";
 }
 
-bool gpu_rules_fit(const struct link_graph *saved, size_t saved_gpu, const struct link_graph *local,
-		   size_t local_gpu, const struct map_options *options)
+size_t gpu_rules_compare(const struct map_input *in, size_t saved, size_t local,
+			 struct difference *ret_first)
+{
+	const struct topology_node *from = in->saved.gpus[saved], *to = in->local.gpus[local];
+	size_t count = 0;
+
+	*ret_first = (struct difference){ .relaxed_by = "" };
+	for (size_t i = 0; i < ARRAY_SIZE(comparisons); i++) {
+		const struct comparison *c = &comparisons[i];
+		const char *switches = (const char *)in->options;
+
+		if (c->variable && !*(const bool *)(switches + c->switch_offset))
+			continue;
+		if (fits(c, value_of(from, c), value_of(to, c)))
+			continue;
+		if (!count++)
+			*ret_first = (struct difference){
+				.property = c->name,
+				.saved = value_of(from, c),
+				.local = value_of(to, c),
+				.at_least = c->rule == AT_LEAST,
+				.relaxed_by = c->variable ? c->variable
+							  : relaxed_by_force(in, saved, local),
+			};
+	}
+	return count;
+}
+
+size_t gpu_rules_nearest(const struct map_input *in, size_t saved)
+{
+	size_t fewest = SIZE_MAX, nearest = 0;
+
+	for (size_t i = 0; i < in->local.num_gpus; i++) {
+		struct difference first;
+		size_t count = gpu_rules_compare(in, saved, i, &first);
+
+		if (count >= fewest)
+			continue;
+		fewest = count;
+		nearest = i;
+	}
+	return nearest;
+}
+
+/* Images of other plugins lack location_id; the driver derives actual_gpu_id from it. */
+static bool same_slot(const struct topology_node *saved, const struct topology_node *local)
+{
+	return saved->domain == local->domain && saved->actual_gpu_id == local->actual_gpu_id &&
+	       (saved->location_unknown || saved->location_id == local->location_id);
+}
+
+bool gpu_rules_is_same_device(const struct map_input *in, size_t saved, size_t local)
+{
+	const struct topology_node *one = in->saved.gpus[saved], *other = in->local.gpus[local];
+
+	/* Older kernels give all partitions of a card the unique_id of the card. */
+	return same_slot(one, other) ||
+	       (one->unique_id == other->unique_id && links_is_unique(&in->saved, saved) &&
+		links_is_unique(&in->local, local));
+}
+
+bool gpu_rules_fit(const struct map_input *in, size_t saved, size_t local)
 {
 	struct difference first;
 
-	return !gpu_rules_compare(saved->gpus[saved_gpu], local->gpus[local_gpu], options,
-				  &first) ||
-	       (options->force && gpu_rules_can_force(saved, saved_gpu, local, local_gpu));
+	return !gpu_rules_compare(in, saved, local, &first) ||
+	       (in->options->force && gpu_rules_can_force(in, saved, local));
 }
 
-bool gpu_rules_is_same_partition(const struct topology_node *saved,
-				 const struct topology_node *local)
+bool gpu_rules_is_same_partition(const struct map_input *in, size_t saved, size_t local)
 {
-	return saved->location_unknown || topology_partition(local) == topology_partition(saved);
+	const struct topology_node *one = in->saved.gpus[saved], *other = in->local.gpus[local];
+
+	return one->location_unknown || topology_partition(other) == topology_partition(one);
+}
+
+bool gpu_rules_cpu_link_serves(const struct map_input *in, size_t saved, size_t local)
+{
+	if (in->saved.numa_groups.of[saved] == NO_GROUP)
+		return true;
+	return in->local.numa_groups.of[local] != NO_GROUP &&
+	       (!in->saved.xgmi_to_cpu[saved] || in->local.xgmi_to_cpu[local]);
 }

@@ -117,8 +117,7 @@ int links_init(const struct topology *topology, struct link_graph *ret_graph)
 			return -E2BIG;
 		graph->gpus[graph->num_gpus++] = node;
 	}
-	if (graph->num_gpus)
-		qsort(graph->gpus, graph->num_gpus, sizeof(graph->gpus[0]), compare_nodes);
+	qsort(graph->gpus, graph->num_gpus, sizeof(graph->gpus[0]), compare_nodes);
 	for (size_t i = 0; i < graph->num_gpus; i++) {
 		add_xgmi_links(graph, i);
 		add_cpu_link(graph, i);
@@ -147,15 +146,6 @@ bool links_is_unique(const struct link_graph *graph, size_t gpu)
 			return false;
 	}
 	return unique_id != 0;
-}
-
-bool links_cpu_link_serves(const struct link_graph *saved_graph, size_t saved,
-			   const struct link_graph *local_graph, size_t local)
-{
-	if (saved_graph->numa_groups.of[saved] == NO_GROUP)
-		return true;
-	return local_graph->numa_groups.of[local] != NO_GROUP &&
-	       (!saved_graph->xgmi_to_cpu[saved] || local_graph->xgmi_to_cpu[local]);
 }
 
 static void add_group(struct gpu_groups *groups, uint64_t members)

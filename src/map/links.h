@@ -48,11 +48,6 @@ const struct topology_node *links_find_repeated(const struct link_graph *graph);
 /* Whether the GPU has a unique_id that no other GPU of the machine has. */
 bool links_is_unique(const struct link_graph *graph, size_t gpu);
 
-/* Whether GPU @local has the CPU link that GPU @saved needs: none if @saved has none, an XGMI link
- * if @saved has one, else any. */
-bool links_cpu_link_serves(const struct link_graph *saved_graph, size_t saved,
-			   const struct link_graph *local_graph, size_t local);
-
 /* Groups those of @gpus that XGMI links connect, directly or through others of @gpus. A GPU without
  * XGMI link is in no group. */
 void links_hives(const struct link_graph *graph, uint64_t gpus, struct gpu_groups *ret_hives);

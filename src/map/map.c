@@ -10,8 +10,10 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "map/device_map.h"
+#include "map/gpu_rules.h"
 #include "map/map_input.h"
 #include "map/matching.h"
+#include "map/search.h"
 
 void map_note_unreachable(struct topology *local,
 			  int (*open_node)(uint32_t minor, int lowest_fd, int *ret_fd))
@@ -53,9 +55,9 @@ static int refuse_repeated(struct gpu_map *map, const struct map_input *in)
 
 static int refuse_gpu(struct gpu_map *map, const struct map_input *in, size_t saved)
 {
-	struct difference first = { 0 };
+	struct difference first;
 
-	(void)gpu_rules_nearest(in->saved.gpus[saved], &in->local, in->options, &first);
+	(void)gpu_rules_compare(in, saved, gpu_rules_nearest(in, saved), &first);
 	map->property = first.property;
 	map->gpu_id = in->saved.gpus[saved]->gpu_id;
 	return end_without_map(map, REASON_NO_CANDIDATE);
@@ -120,16 +122,15 @@ static int follow_tree(struct map_input *in)
 
 static void compare_gpu(struct map_input *in, size_t saved, size_t local)
 {
-	const struct topology_node *from = in->saved.gpus[saved], *to = in->local.gpus[local];
 	const uint64_t gpu = set_of(local);
 
-	if (gpu_rules_fit(&in->saved, saved, &in->local, local, in->options))
+	if (gpu_rules_fit(in, saved, local))
 		in->candidates[saved] |= gpu;
-	if (gpu_rules_is_same_device(&in->saved, saved, &in->local, local))
+	if (gpu_rules_is_same_device(in, saved, local))
 		in->same_device[saved] |= gpu;
-	if (from->gpu_id == to->gpu_id)
+	if (in->saved.gpus[saved]->gpu_id == in->local.gpus[local]->gpu_id)
 		in->same_id[saved] |= gpu;
-	if (gpu_rules_is_same_partition(from, to))
+	if (gpu_rules_is_same_partition(in, saved, local))
 		in->same_partition[saved] |= gpu;
 }
 
@@ -224,7 +225,7 @@ static int prefer_unused(const struct map_input *in, const struct search_problem
 
 static int find(const struct map_input *in, unsigned int rules, struct search_result *result)
 {
-	struct search_problem problem = map_input_problem(in, rules);
+	struct search_problem problem = search_problem_of(in, rules);
 	int ret = search_best(&problem, result);
 
 	if (!ret && has_siblings(&in->saved) && has_siblings(&in->local))
@@ -239,7 +240,7 @@ static int find(const struct map_input *in, unsigned int rules, struct search_re
 static int refuse_together(const struct map_input *in, unsigned int links,
 			   struct search_result *result, struct gpu_map *map)
 {
-	struct search_problem problem = map_input_problem(in, 0);
+	struct search_problem problem = search_problem_of(in, 0);
 	int ret = search_any(&problem, result);
 
 	if (ret == -ESRCH)
@@ -355,15 +356,14 @@ static int decide(struct map_input *in, struct gpu_map *map)
  * relation. */
 static void note_sharing(struct map_input *in, size_t owner, size_t importer)
 {
+	uint64_t *sharing;
+
 	if (owner == importer)
 		return;
-	if (set_has(in->saved.siblings[owner], importer)) {
-		in->sharing.siblings[owner] |= set_of(importer);
-		in->sharing.siblings[importer] |= set_of(owner);
-	} else {
-		in->sharing.strangers[owner] |= set_of(importer);
-		in->sharing.strangers[importer] |= set_of(owner);
-	}
+	sharing = set_has(in->saved.siblings[owner], importer) ? in->sharing_siblings
+							       : in->sharing_strangers;
+	sharing[owner] |= set_of(importer);
+	sharing[importer] |= set_of(owner);
 }
 
 /* A process alone keeps the relations among its own GPUs. */

@@ -3,12 +3,14 @@
  * keeps all rules call search_best(). */
 #include "map/prune.h"
 
+#include "map/gpu_rules.h"
+
 uint64_t prune_by_cpu_link(const struct search_problem *p, size_t saved)
 {
 	uint64_t fit = 0;
 
-	for (size_t i = 0; i < p->local->num_gpus; i++) {
-		if (links_cpu_link_serves(p->saved, saved, p->local, i))
+	for (size_t i = 0; i < p->in->local.num_gpus; i++) {
+		if (gpu_rules_cpu_link_serves(p->in, saved, i))
 			fit |= set_of(i);
 	}
 	return fit;
@@ -225,20 +227,21 @@ static void add_peer_rule(struct pruning *pruning, const uint64_t *saved, const 
 
 static void add_peer_rules(const struct search_problem *p, struct pruning *pruning)
 {
+	const struct map_input *in = p->in;
+
 	pruning->num_peer_rules = 0;
 	if (p->rules & SEARCH_LINKS)
-		add_peer_rule(pruning, p->saved->xgmi, p->local->xgmi);
+		add_peer_rule(pruning, in->saved.xgmi, in->local.xgmi);
 	if (p->rules & SEARCH_SIBLINGS)
-		add_peer_rule(pruning, p->saved->siblings, p->local->siblings);
-	if (!p->sharing)
-		return;
-	add_peer_rule(pruning, p->sharing->siblings, p->local->siblings);
-	add_peer_rule(pruning, p->sharing->strangers, p->local->strangers);
+		add_peer_rule(pruning, in->saved.siblings, in->local.siblings);
+	add_peer_rule(pruning, in->sharing_siblings, in->local.siblings);
+	add_peer_rule(pruning, in->sharing_strangers, in->local.strangers);
 }
 
 void prune_init(const struct search_problem *p, struct pruning *ret_pruning)
 {
-	uint64_t all = set_of_first(p->local->num_gpus);
+	const struct link_graph *saved = &p->in->saved, *local = &p->in->local;
+	uint64_t all = set_of_first(local->num_gpus);
 
 	ret_pruning->problem = p;
 	ret_pruning->num_rules = 0;
@@ -247,22 +250,22 @@ void prune_init(const struct search_problem *p, struct pruning *ret_pruning)
 	if (p->rules & SEARCH_LINKS) {
 		struct group_rule *hives = &ret_pruning->rules[ret_pruning->num_rules++];
 
-		links_hives(p->saved, p->wanted, &hives->saved);
-		links_hives(p->local, all, &hives->local);
+		links_hives(saved, p->wanted, &hives->saved);
+		links_hives(local, all, &hives->local);
 		hives->apart = no_two_fit(hives);
 	}
 	if (p->rules & SEARCH_TOGETHER) {
 		struct group_rule *numa = &ret_pruning->rules[ret_pruning->num_rules++];
 
-		links_numa_groups(p->saved, p->wanted, &numa->saved);
-		links_numa_groups(p->local, all, &numa->local);
+		links_numa_groups(saved, p->wanted, &numa->saved);
+		links_numa_groups(local, all, &numa->local);
 		numa->apart = p->rules & SEARCH_APART;
 	}
 }
 
 int prune_worth(const struct search_problem *p, size_t saved, uint64_t locals)
 {
-	uint64_t device = p->same_device[saved] & locals, id = p->same_id[saved] & locals;
+	uint64_t device = p->in->same_device[saved] & locals, id = p->in->same_id[saved] & locals;
 
 	if (device & id)
 		return WORTH_MAX;

@@ -36,6 +36,12 @@ struct search {
 	bool given_up;
 };
 
+struct search_problem search_problem_of(const struct map_input *in, unsigned int rules)
+{
+	return (struct search_problem){ in, set_of_first(in->saved.num_gpus), in->candidates,
+					rules };
+}
+
 static size_t match_of(const struct search_node *node, size_t saved)
 {
 	return node->matching.column_of[saved] - 1u;
@@ -262,7 +268,7 @@ static int search_init(const struct search_problem *p, struct search_result *res
 	/* Each level assigns a GPU, or a group of one of the two rules. The kernel provides memory
 	 * only for levels that the search reaches. */
 	size_t levels = 3 * set_count(p->wanted) + 2;
-	uint64_t all = set_of_first(p->local->num_gpus);
+	const size_t num_gpus = p->in->local.num_gpus;
 	struct search_node *first;
 
 	search->problem = p;
@@ -273,17 +279,17 @@ static int search_init(const struct search_problem *p, struct search_result *res
 		return -ENOMEM;
 	prune_init(p, &search->pruning);
 	first = &search->nodes[0];
-	first->matching.size = p->local->num_gpus;
-	for (size_t i = 0; i < p->local->num_gpus; i++) {
-		first->domains[i] = all;
+	first->matching.size = num_gpus;
+	for (size_t i = 0; i < num_gpus; i++) {
+		first->domains[i] = set_of_first(num_gpus);
 		if (!set_has(p->wanted, i))
 			continue;
 		first->domains[i] = p->candidates[i];
 		if (p->rules & SEARCH_TOGETHER)
 			first->domains[i] &= prune_by_cpu_link(p, i);
 		if (p->rules & SEARCH_PARTITIONS)
-			first->domains[i] &= p->same_partition[i];
-		for (size_t j = 0; j < p->local->num_gpus; j++)
+			first->domains[i] &= p->in->same_partition[i];
+		for (size_t j = 0; j < num_gpus; j++)
 			search->costs.of[i][j] = WORTH_MAX - prune_worth(p, i, set_of(j));
 	}
 	return 0;
@@ -318,7 +324,7 @@ static void lower_gpu(struct search *search, size_t saved, uint64_t choices)
 static void lower_all(struct search *search)
 {
 	struct search_node *first = &search->nodes[0];
-	uint64_t unused = set_of_first(search->problem->local->num_gpus);
+	uint64_t unused = set_of_first(search->problem->in->local.num_gpus);
 
 	set_for_each (i, search->problem->wanted) {
 		uint64_t choices = first->domains[i] & unused;

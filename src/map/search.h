@@ -4,7 +4,7 @@
 #ifndef AMDGPU_PLUGIN_MAP_SEARCH_H
 #define AMDGPU_PLUGIN_MAP_SEARCH_H
 
-#include "map/links.h"
+#include "map/map_input.h"
 
 /* The rules between GPUs, as bits. Each saved GPU always gets a local GPU of its own. */
 enum {
@@ -20,27 +20,13 @@ enum {
 	SEARCH_PARTITIONS = 1 << 4,
 };
 
-/* By saved GPU: the saved GPUs of its PCI device, and of others, with which it shares a BO. They
- * keep this relation by all rules. */
-struct search_sharing {
-	uint64_t siblings[GPU_SET_MAX];
-	uint64_t strangers[GPU_SET_MAX];
-};
-
 struct search_problem {
-	/* Has at most as many GPUs as @local. */
-	const struct link_graph *saved;
-	const struct link_graph *local;
+	/* Has at most as many saved GPUs as local ones. */
+	const struct map_input *in;
 	/* The saved GPUs to assign. */
 	uint64_t wanted;
-	/* By saved GPU: the local GPUs that fit, those that are the same device, the one with the
-	 * gpu_id by which the process knows the saved GPU, and the partitions with its number. */
+	/* By saved GPU: those of @in, or some of them. */
 	const uint64_t *candidates;
-	const uint64_t *same_device;
-	const uint64_t *same_id;
-	const uint64_t *same_partition;
-	/* NULL: no BO is shared. */
-	const struct search_sharing *sharing;
 	unsigned int rules;
 };
 
@@ -53,6 +39,9 @@ struct search_result {
 	/* The number of search nodes that were visited. */
 	uint64_t attempts;
 };
+
+/* The problem for all saved GPUs. */
+struct search_problem search_problem_of(const struct map_input *in, unsigned int rules);
 
 /* Finds the assignment with most GPUs on the same device, of equal ones the assignment in which
  * most GPUs keep their gpu_id, and of these the lexicographically lowest: each saved GPU in turn
