@@ -99,12 +99,11 @@ static uint64_t all_capabilities(void)
  * (restore_creds() in CRIU's criu/pie/restorer.c). */
 static bool is_restorable(pid_t pid, uint64_t all)
 {
-	uint64_t bounding;
-	bool no_new_privs;
+	struct proc_status status;
 
 	/* A process that has ended needs no restore. */
-	return proc_find_rights(pid, &bounding, &no_new_privs) < 0 || no_new_privs ||
-	       !(all & ~bounding);
+	return proc_read_status(pid, &status) < 0 || status.no_new_privs ||
+	       !(all & ~status.bounding);
 }
 
 void check_rights(const struct pid_list *tree)

@@ -23,9 +23,21 @@ int proc_find_tracee(pid_t vpid, pid_t *ret_pid);
 /* The pid of process @pid in the process's own pid namespace. -ESRCH: there is no such process. */
 int proc_vpid(pid_t pid, pid_t *ret_vpid);
 
-/* The capabilities in the bounding set of process @pid, a bit each, and whether it may gain no
- * privileges. -ESRCH: there is no such process. */
-int proc_find_rights(pid_t pid, uint64_t *ret_bounding, bool *ret_no_new_privs);
+/* What /proc says of a process, or of a thread. */
+struct proc_status {
+	/* 0 if it has none, or none in this pid namespace. */
+	pid_t tracer, parent;
+	/* Its pid in its own pid namespace. */
+	pid_t vpid;
+	/* Signals of the thread and of its process: bit n - 1 for signal n. */
+	uint64_t pending, ignored, caught;
+	/* The capabilities of the bounding set, a bit each. */
+	uint64_t bounding;
+	bool no_new_privs;
+};
+
+/* -ESRCH: there is no such process. */
+int proc_read_status(pid_t pid, struct proc_status *ret_status);
 
 /* The effective capabilities of this thread, a bit each. */
 int proc_own_capabilities(uint64_t *ret_capabilities);
@@ -55,9 +67,6 @@ int proc_find_root(pid_t pid, pid_t *ret_root);
 /* The processes that share the mapping of this process at @memory, of @size bytes (whole pages):
  * this process, and all that it or its descendants have forked since it created the mapping. */
 int proc_list_sharers(const void *memory, size_t size, struct pid_list *ret_list);
-/* *@ret_parent: the parent of process @pid, or 0 if it has none in this pid namespace. -ESRCH: no
- * such process. */
-int proc_parent(pid_t pid, pid_t *ret_parent);
 /* Process @top and its descendants. */
 int proc_list_tree(pid_t top, struct pid_list *ret_list);
 /* Whether process @pid has a tracer. */
@@ -97,6 +106,10 @@ struct proc_range {
 	uint64_t start;
 	uint64_t end;
 };
+
+/* Examines the file of the mapping with this range. -EPERM: only with CAP_CHECKPOINT_RESTORE may a
+ * process follow the link to it (fs/proc/base.c in the kernel). -ENOENT: there is no mapping. */
+int proc_stat_mapped(pid_t pid, struct proc_range mapping, struct stat *ret_stat);
 
 /* Sorts @ranges by address, and finds the first part of them that is not mapped in process @pid:
  * returns 1, or 0 if all are mapped, or -errno. -ESRCH: no such process. */

@@ -26,19 +26,6 @@
 /* The kernel has 20 bits for minors. */
 #define MINOR_DIGITS_MAX 7
 
-struct status {
-	pid_t tracer;
-	pid_t parent;
-	pid_t vpid;
-	/* Signals of the thread, and of its process. */
-	uint64_t pending;
-	uint64_t ignored;
-	uint64_t caught;
-	/* Capabilities of the bounding set. */
-	uint64_t bounding;
-	bool no_new_privs;
-};
-
 int proc_open_file(pid_t pid, const char *name, FILE **ret_file)
 {
 	char path[64];
@@ -50,7 +37,7 @@ int proc_open_file(pid_t pid, const char *name, FILE **ret_file)
 	return errno == ENOENT ? -ESRCH : -errno;
 }
 
-static void parse_status(const char *line, struct status *status)
+static void parse_status(const char *line, struct proc_status *status)
 {
 	/* NSpid lists the pids in all pid namespaces, the innermost last. */
 	const char *innermost = strrchr(line, '\t');
@@ -75,9 +62,9 @@ static void parse_status(const char *line, struct status *status)
 		status->no_new_privs = mask;
 }
 
-static int read_status(pid_t pid, struct status *ret_status)
+int proc_read_status(pid_t pid, struct proc_status *ret_status)
 {
-	struct status status = { .tracer = -1, .vpid = -1 };
+	struct proc_status status = { .tracer = -1, .vpid = -1 };
 	_cleanup_fclose_ FILE *file = NULL;
 	char line[256];
 	int ret = proc_open_file(pid, "status", &file);
@@ -96,24 +83,12 @@ static int read_status(pid_t pid, struct status *ret_status)
 
 int proc_vpid(pid_t pid, pid_t *ret_vpid)
 {
-	struct status status = { 0 };
-	int ret = read_status(pid, &status);
+	struct proc_status status = { 0 };
+	int ret = proc_read_status(pid, &status);
 
 	if (!ret)
 		*ret_vpid = status.vpid;
 	return ret;
-}
-
-int proc_find_rights(pid_t pid, uint64_t *ret_bounding, bool *ret_no_new_privs)
-{
-	struct status status = { 0 };
-	int ret = read_status(pid, &status);
-
-	if (ret < 0)
-		return ret;
-	*ret_bounding = status.bounding;
-	*ret_no_new_privs = status.no_new_privs;
-	return 0;
 }
 
 int proc_own_capabilities(uint64_t *ret_capabilities)
@@ -186,8 +161,8 @@ static int list_processes(const char *directory, int (*matches)(pid_t pid, const
 
 static int is_traced_by(pid_t pid, const void *tracer)
 {
-	struct status status = { 0 };
-	int ret = read_status(pid, &status);
+	struct proc_status status = { 0 };
+	int ret = proc_read_status(pid, &status);
 
 	return ret < 0 ? ret : status.tracer == *(const pid_t *)tracer;
 }
@@ -201,11 +176,11 @@ int proc_list_tracees(struct pid_list *ret_list)
 
 int proc_find_root(pid_t pid, pid_t *ret_root)
 {
-	struct status status = { 0 }, above = { 0 };
-	int ret = read_status(pid, &status);
+	struct proc_status status = { 0 }, above = { 0 };
+	int ret = proc_read_status(pid, &status);
 
 	while (!ret && status.parent != getpid()) {
-		ret = read_status(status.parent, &above);
+		ret = proc_read_status(status.parent, &above);
 		if (ret == -ESRCH || (!ret && above.tracer != gettid())) {
 			*ret_root = pid;
 			return 0;
@@ -218,23 +193,14 @@ int proc_find_root(pid_t pid, pid_t *ret_root)
 	return ret;
 }
 
-int proc_parent(pid_t pid, pid_t *ret_parent)
-{
-	struct status status = { 0 };
-	int ret = read_status(pid, &status);
-
-	if (!ret)
-		*ret_parent = status.parent;
-	return ret;
-}
-
 static int is_below(pid_t pid, const void *top)
 {
+	struct proc_status status = { .parent = pid };
 	int ret = 0;
 
-	while (!ret && pid && pid != *(const pid_t *)top)
-		ret = proc_parent(pid, &pid);
-	return ret < 0 ? ret : pid != 0;
+	while (!ret && status.parent && status.parent != *(const pid_t *)top)
+		ret = proc_read_status(status.parent, &status);
+	return ret < 0 ? ret : status.parent != 0;
 }
 
 int proc_list_tree(pid_t top, struct pid_list *ret_list)
@@ -242,31 +208,27 @@ int proc_list_tree(pid_t top, struct pid_list *ret_list)
 	return list_processes("/proc", is_below, &top, ret_list);
 }
 
-/* A shared mapping and its file. Anonymous shared memory has a file, too. */
-struct shared_mapping {
-	uintptr_t start;
-	uintptr_t end;
-	struct stat file;
-};
-
-static int stat_mapping(const char *pid, const struct shared_mapping *shared, struct stat *ret_stat)
+int proc_stat_mapped(pid_t pid, struct proc_range mapping, struct stat *ret_stat)
 {
 	char path[96];
 
-	(void)snprintf(path, sizeof(path), "/proc/%s/map_files/%" PRIxPTR "-%" PRIxPTR, pid,
-		       shared->start, shared->end);
+	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
+		       mapping.start, mapping.end);
 	return stat(path, ret_stat) < 0 ? -errno : 0;
 }
+
+/* A shared mapping and its file. Anonymous shared memory has a file, too. */
+struct shared_mapping {
+	struct proc_range range;
+	struct stat file;
+};
 
 static int has_mapping(pid_t pid, const void *what)
 {
 	const struct shared_mapping *shared = what;
 	struct stat file;
-	char number[16];
-	int ret;
+	int ret = proc_stat_mapped(pid, shared->range, &file);
 
-	(void)snprintf(number, sizeof(number), "%d", pid);
-	ret = stat_mapping(number, shared, &file);
 	if (ret == -ENOENT)
 		return 0;
 	return ret < 0 ? ret
@@ -275,9 +237,9 @@ static int has_mapping(pid_t pid, const void *what)
 
 int proc_list_sharers(const void *memory, size_t size, struct pid_list *ret_list)
 {
-	struct shared_mapping shared = { .start = (uintptr_t)memory,
-					 .end = (uintptr_t)memory + size };
-	int ret = stat_mapping("self", &shared, &shared.file);
+	const uintptr_t start = (uintptr_t)memory;
+	struct shared_mapping shared = { .range = { start, start + size } };
+	int ret = proc_stat_mapped(getpid(), shared.range, &shared.file);
 
 	return ret < 0 ? ret : list_processes("/proc", has_mapping, &shared, ret_list);
 }
@@ -290,9 +252,9 @@ int proc_find_tracee(pid_t vpid, pid_t *ret_pid)
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < tracees.count; i++) {
-		struct status status = { 0 };
+		struct proc_status status = { 0 };
 
-		if (read_status(tracees.pids[i], &status) || status.vpid != vpid)
+		if (proc_read_status(tracees.pids[i], &status) || status.vpid != vpid)
 			continue;
 		*ret_pid = tracees.pids[i];
 		return 0;
@@ -302,9 +264,9 @@ int proc_find_tracee(pid_t vpid, pid_t *ret_pid)
 
 bool proc_is_traced(pid_t pid)
 {
-	struct status status = { 0 };
+	struct proc_status status = { 0 };
 
-	return !read_status(pid, &status) && status.tracer > 0;
+	return !proc_read_status(pid, &status) && status.tracer > 0;
 }
 
 #define SIGNAL_BIT(signal) (UINT64_C(1) << ((signal)-1))
@@ -322,7 +284,7 @@ int proc_pending_signals(pid_t pid, uint64_t *ret_signals)
 	const uint64_t without_effect = SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) |
 					SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH);
 	_cleanup_(pid_list_done) struct pid_list threads = { 0 };
-	struct status status = { 0 };
+	struct proc_status status = { 0 };
 	uint64_t pending = 0;
 	char path[64];
 	int ret;
@@ -330,7 +292,7 @@ int proc_pending_signals(pid_t pid, uint64_t *ret_signals)
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	ret = list_processes(path, is_any, NULL, &threads);
 	for (size_t i = 0; !ret && i < threads.count; i++) {
-		ret = read_status(threads.pids[i], &status);
+		ret = proc_read_status(threads.pids[i], &status);
 		pending |= status.pending;
 	}
 	if (!ret)
@@ -421,24 +383,20 @@ static int stat_by_path(pid_t pid, const char *line, unsigned long long inode,
 }
 
 /* Parses a line of maps: "start-end perms offset dev inode path". The path may be hidden or name
- * another file by now, so the link in map_files identifies the device. Only with
- * CAP_CHECKPOINT_RESTORE may a process follow that link (fs/proc/base.c in the kernel). -ENOENT:
- * the mapping is not one of a character device. */
+ * another file by now, so the link in map_files identifies the device. -ENOENT: the mapping is not
+ * one of a character device. */
 static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_mapping)
 {
 	struct proc_mapping mapping = { 0 };
 	unsigned long long inode;
 	struct stat stat_of;
-	char path[96];
 	int ret;
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %llu", &mapping.start,
 		   &mapping.end, &mapping.offset, &inode) != 4 ||
 	    !inode)
 		return -ENOENT;
-	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
-		       mapping.start, mapping.end);
-	ret = stat(path, &stat_of) < 0 ? -errno : 0;
+	ret = proc_stat_mapped(pid, (struct proc_range){ mapping.start, mapping.end }, &stat_of);
 	if (ret == -EPERM)
 		ret = stat_by_path(pid, line, inode, &stat_of);
 	if (ret < 0)

@@ -37,13 +37,11 @@ struct unnamed {
 static int is_unlinked(pid_t pid, struct unnamed *found)
 {
 	struct stat file;
-	char path[96];
+	int ret = proc_stat_mapped(pid, found->mapping, &file);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
-		       found->mapping.start, found->mapping.end);
 	/* Without the right to follow the link, the text of the line has to do. */
-	if (stat(path, &file) < 0)
-		return errno == EPERM ? 1 : -errno;
+	if (ret < 0)
+		return ret == -EPERM ? 1 : ret;
 	found->bytes = (uint64_t)file.st_blocks * 512;
 	return file.st_nlink == 0;
 }

@@ -67,14 +67,15 @@ static void answer(struct restore_guard *restore_guard, enum answer what)
  * runtime asked for that. -ESRCH: @pid has lost its parent and is in no such tree. */
 static int find_root(const struct watch *watch, pid_t pid, pid_t *ret_root)
 {
-	pid_t parent = 0;
-	int ret = proc_parent(pid, &parent);
+	struct proc_status status = { 0 };
+	int ret = proc_read_status(pid, &status);
 
-	while (!ret && parent && parent != watch->criu && parent != watch->above_criu) {
-		pid = parent;
-		ret = proc_parent(pid, &parent);
+	while (!ret && status.parent && status.parent != watch->criu &&
+	       status.parent != watch->above_criu) {
+		pid = status.parent;
+		ret = proc_read_status(pid, &status);
 	}
-	if (!ret && !parent)
+	if (!ret && !status.parent)
 		ret = -ESRCH;
 	*ret_root = pid;
 	return ret;
