@@ -348,27 +348,29 @@ int fd_move_up(int *fd, int lowest)
 	return 0;
 }
 
-int nofile_raise(uint64_t highest, struct rlimit *ret_old)
+int nofile_raise(uint64_t highest, struct rlimit *old)
 {
-	struct rlimit limit, old;
+	struct rlimit limit, now;
 
-	if (getrlimit(RLIMIT_NOFILE, &old) < 0)
+	if (getrlimit(RLIMIT_NOFILE, &now) < 0)
 		return -errno;
-	*ret_old = old;
-	if (old.rlim_cur > highest)
+	if (!old->rlim_max)
+		*old = now;
+	if (now.rlim_cur > highest)
 		return 0;
 
 	limit.rlim_cur = highest + 1;
-	limit.rlim_max = old.rlim_max > highest ? old.rlim_max : highest + 1;
+	limit.rlim_max = now.rlim_max > highest ? now.rlim_max : highest + 1;
 	if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
 		return 0;
-	limit.rlim_cur = limit.rlim_max = old.rlim_max;
+	limit.rlim_cur = limit.rlim_max = now.rlim_max;
 	return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? -errno : 0;
 }
 
 void nofile_restore(const struct rlimit *old)
 {
-	(void)setrlimit(RLIMIT_NOFILE, old);
+	if (old->rlim_max)
+		(void)setrlimit(RLIMIT_NOFILE, old);
 }
 
 int parse_switch(const char *text, bool *ret_on)

@@ -133,8 +133,9 @@ int fd_is_same(int one, int other);
 int fd_dup_above(int fd, int lowest);
 
 /* Raises the limit of open files to allow descriptor @highest. Without the right to raise the hard
- * limit, raises the soft limit up to it. nofile_restore() restores *@ret_old. */
-int nofile_raise(uint64_t highest, struct rlimit *ret_old);
+ * limit, raises the soft limit up to it. *@old is all zero at first, and then the limit before the
+ * first of these calls. nofile_restore() sets it again, if there was one. */
+int nofile_raise(uint64_t highest, struct rlimit *old);
 void nofile_restore(const struct rlimit *old);
 
 /* Parses "0", "1", "NO" or "YES", in upper or lower case. -EINVAL: @text is something else. */

@@ -222,7 +222,6 @@ struct kfd_state {
 	uint32_t num_objects;
 	/* The limit of descriptors before it was raised for the dma-bufs. */
 	struct rlimit old_limit;
-	bool limit_raised;
 };
 
 /* Allocates the arrays for the counts in @state, with no dma-buf in any BO. */

@@ -178,7 +178,6 @@ struct dump_session {
 	bool has_snapshot;
 	/* The limit of descriptors before it was raised. */
 	struct rlimit old_limit;
-	bool limit_raised;
 	struct queue_answers queue_answers;
 	/* The BOs that are one object, or NULL before CHECKPOINT. See src/sharing/shared_bos.h. */
 	struct shared_bos *shared;

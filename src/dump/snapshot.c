@@ -154,7 +154,7 @@ static void raise_limit(struct dump_session *session)
 	/* While CHECKPOINT's descriptors are moved, each of them exists twice. */
 	for (size_t i = 0; i < session->num_processes; i++)
 		highest += 2ULL * session->processes[i].state.num_bos;
-	kfd_files_raise_limit(session, highest);
+	(void)nofile_raise(highest, &session->old_limit);
 }
 
 static int ask_all(struct dump_session *session)
@@ -395,6 +395,5 @@ void snapshot_done(struct dump_session *session)
 	free(session->processes);
 	free(session->queue_answers.list);
 	shared_bos_done(session);
-	if (session->limit_raised)
-		nofile_restore(&session->old_limit);
+	nofile_restore(&session->old_limit);
 }

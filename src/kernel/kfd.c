@@ -207,8 +207,7 @@ void kfd_state_done(struct kfd_state *state)
 	free(state->devices);
 	free(state->bos);
 	free(state->priv_data);
-	if (state->limit_raised)
-		nofile_restore(&state->old_limit);
+	nofile_restore(&state->old_limit);
 	*state = (struct kfd_state){ 0 };
 }
 
@@ -265,7 +264,6 @@ static int call_for_dmabufs(int fd, struct kfd_state *state, enum kfd_criu_op op
 	if (ret < 0)
 		log_warn("kfd: cannot raise RLIMIT_NOFILE to %llu for the dma-bufs of BOs: %s",
 			 (unsigned long long)highest, strerror(-ret));
-	state->limit_raised = !ret;
 	ret = op == KFD_RESTORE ? call_unrepeated(fd, &args) : xioctl(fd, KFD_IOC_CRIU_OP, &args);
 	return ret < 0 ? ret : move_dmabuf_fds(state, lowest_fd);
 }

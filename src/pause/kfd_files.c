@@ -167,22 +167,11 @@ int kfd_files_list_tree(int shown, struct pid_list *ret_tasks)
 	return ret;
 }
 
-void kfd_files_raise_limit(struct dump_session *session, uint64_t highest)
-{
-	struct rlimit old;
-
-	if (nofile_raise(highest, &old) < 0)
-		return;
-	if (!session->limit_raised)
-		session->old_limit = old;
-	session->limit_raised = true;
-}
-
 static int list_files(struct dump_session *session, int shown)
 {
 	int ret;
 
-	kfd_files_raise_limit(session, KFD_FILES_HIGHEST_FD);
+	(void)nofile_raise(KFD_FILES_HIGHEST_FD, &session->old_limit);
 	session->tasks_are_named = session->tasks.count;
 	ret = session->tasks_are_named ? 0 : kfd_files_list_tree(shown, &session->tasks);
 	return ret < 0 ? ret : kfd_files_find(session, HOST_LOWEST_FD);

@@ -19,10 +19,6 @@ struct topology;
 /* The highest descriptor that the dump needs besides dma-bufs. */
 #define KFD_FILES_HIGHEST_FD (HOST_LOWEST_FD + 1024)
 
-/* Raises the limit of open files to allow descriptor @highest, if that is possible. The end of the
- * dump undoes it. */
-void kfd_files_raise_limit(struct dump_session *session, uint64_t highest);
-
 /* Lists the /dev/kfd files of all tasks, which CRIU has stopped. If CRIU has not named the tasks,
  * lists the tasks, too: those of the tree that has the file @shown (borrowed). Later calls do
  * nothing. -errno, logged, also if the kernel does not hand out files of other

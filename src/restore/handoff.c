@@ -40,7 +40,6 @@ struct handoff {
 	int store_id;
 	/* RLIMIT_NOFILE before the first descriptors came. */
 	struct rlimit old_limit;
-	bool raised_limit;
 	pthread_t listener;
 	bool listening;
 	/* The listener posts @ready once. If @ready_ret is not 0, it does not listen. */
@@ -124,13 +123,9 @@ static int make_room(struct handoff *handoff, struct handoff_task *task, size_t 
 
 	if (getrlimit(RLIMIT_NOFILE, &old) < 0)
 		return -errno;
-	ret = nofile_raise(old.rlim_cur + needed, &old);
+	ret = nofile_raise(old.rlim_cur + needed, &handoff->old_limit);
 	if (ret < 0)
 		return ret;
-	if (!handoff->raised_limit) {
-		handoff->old_limit = old;
-		handoff->raised_limit = true;
-	}
 	if (getrlimit(RLIMIT_NOFILE, &raised) < 0)
 		return -errno;
 	task->lowest_fd =
@@ -375,8 +370,7 @@ void handoff_free(struct handoff *handoff)
 		free_task(task);
 	}
 	fd_close(&handoff->listen_sock);
-	if (handoff->raised_limit)
-		nofile_restore(&handoff->old_limit);
+	nofile_restore(&handoff->old_limit);
 	(void)sem_destroy(&handoff->gpu_limit);
 	(void)sem_destroy(&handoff->ready);
 	free(handoff);

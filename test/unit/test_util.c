@@ -290,7 +290,7 @@ static int in_child(int (*work)(void))
 static int raise_and_restore(void)
 {
 	const struct rlimit low = { 64, 4096 };
-	struct rlimit old, now;
+	struct rlimit old = { 0 }, now;
 
 	if (setrlimit(RLIMIT_NOFILE, &low) < 0 || nofile_raise(1000, &old) < 0)
 		return 1;
@@ -309,7 +309,7 @@ static int raise_and_restore(void)
 static int raise_the_hard_limit(void)
 {
 	const struct rlimit low = { 64, 128 }, high = { 64, 129 };
-	struct rlimit old, now;
+	struct rlimit old = { 0 }, now;
 
 	if (setrlimit(RLIMIT_NOFILE, &low) < 0 || setrlimit(RLIMIT_NOFILE, &high) < 0)
 		return NOT_ALLOWED;
@@ -327,7 +327,7 @@ static int raise_the_hard_limit(void)
 static int raise_to_the_hard_limit(void)
 {
 	const struct rlimit low = { 64, 128 };
-	struct rlimit old, now;
+	struct rlimit old = { 0 }, now;
 
 	if (setrlimit(RLIMIT_NOFILE, &low) < 0)
 		return 1;
@@ -341,7 +341,7 @@ static int raise_to_the_hard_limit(void)
 static int leave_a_limit_that_is_high_enough(void)
 {
 	const struct rlimit high = { 2048, 4096 };
-	struct rlimit old, now;
+	struct rlimit old = { 0 }, now;
 
 	if (setrlimit(RLIMIT_NOFILE, &high) < 0 || nofile_raise(2047, &old) < 0)
 		return 1;
