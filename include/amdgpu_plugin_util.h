@@ -167,6 +167,12 @@ int pci_slot_parse(const char *text, struct pci_slot *ret_slot);
  * below it, otherwise @most. */
 uint64_t clamp(uint64_t value, uint64_t least, uint64_t most);
 
+/* The next multiple of @unit. */
+static inline uint64_t round_up(uint64_t size, uint64_t unit)
+{
+	return (size + unit - 1) / unit * unit;
+}
+
 /* Seconds on the monotonic clock. */
 double now_seconds(void);
 

@@ -24,9 +24,6 @@
 #define PROGRESS_S 2
 #define MIB        1048576.0
 
-/* The unit of st_blocks. */
-#define STAT_BLOCK 512u
-
 struct worker {
 	struct content_run *run;
 	struct transfer transfer;
@@ -64,9 +61,9 @@ uint64_t content_size(const struct content_bo *bos, size_t num_bos)
 	return size;
 }
 
-static const char *slower_side(const struct transfer_progress *progress)
+static const char *slower_side(double copy_s, double storage_s)
 {
-	return progress->copy_s > progress->storage_s ? "the copy engine" : "storage";
+	return copy_s > storage_s ? "the copy engine" : "storage";
 }
 
 static void report_progress(struct worker *worker, double seconds)
@@ -79,7 +76,7 @@ static void report_progress(struct worker *worker, double seconds)
 	log_info("GPU 0x%04x: %s %" PRIu64 " of %" PRIu64 " MiB, %.1f MiB/s, limited by %s",
 		 worker->transfer.job->gpu_id, worker->run->save ? "saved" : "loaded",
 		 now.done_bytes >> 20, total >> 20, (double)now.done_bytes / MIB / seconds,
-		 slower_side(&now));
+		 slower_side(now.copy_s, now.storage_s));
 }
 
 /* In microseconds. */
@@ -105,8 +102,8 @@ static void report_done(struct worker *worker)
 	log_info("GPU 0x%04x: %s %zu BOs, %" PRIu64
 		 " bytes in %.3f s, %.1f MiB/s, limited by %s, %u slots of %zu KiB",
 		 job->gpu_id, worker->run->save ? "saved" : "loaded", job->num_bos, bytes, seconds,
-		 (double)bytes / MIB / (seconds > 0 ? seconds : 1e-9), slower_side(&end),
-		 slots->count, slots->memory >> 10);
+		 (double)bytes / MIB / (seconds > 0 ? seconds : 1e-9),
+		 slower_side(end.copy_s, end.storage_s), slots->count, slots->memory >> 10);
 	if (!worker->run->save && !job->has_checksums)
 		log_warn(
 			"GPU 0x%04x: the contents were not verified: the image has no checksums that this plugin knows",
@@ -345,7 +342,7 @@ static uint64_t missing_room(struct worker *worker)
 
 	if (fstat(worker->transfer.job->image_fd, &stat) < 0)
 		return left;
-	blocks = (uint64_t)stat.st_blocks * STAT_BLOCK;
+	blocks = (uint64_t)stat.st_blocks * S_BLKSIZE;
 	if (blocks >= total)
 		return 0;
 	return left < total - blocks ? left : total - blocks;
@@ -429,7 +426,6 @@ int content_try_gpu(uint32_t render_minor)
 		ret = sdma_open(render_minor, 1, CONTENT_ALIGNMENT, &gpu);
 	if (ret < 0)
 		return ret;
-	sdma_stop(gpu);
 	sdma_close(gpu);
 	return 0;
 }
@@ -519,8 +515,7 @@ void content_totals_log(const struct content_totals *totals, bool saved, bool ch
 	if (totals->bytes)
 		(void)snprintf(rate, sizeof(rate), "%.1f MiB/s, limited by %s",
 			       (double)totals->bytes / MIB / (seconds > 0 ? seconds : 1e-6),
-			       totals->copy_us > totals->storage_us ? "the copy engine"
-								    : "storage");
+			       slower_side((double)totals->copy_us, (double)totals->storage_us));
 	print_pause(totals, pause, sizeof(pause));
 	log_info("%s: %" PRIu64 " processes on %u GPUs, %.1f MiB of contents in %.3f s, %s, %s%s",
 		 saved ? "dump" : "restore", totals->processes, gpus, (double)totals->bytes / MIB,

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/content.h"
 #include "image/image.h"
 
 /* The unit of holes and of chunks: shorter holes cost more calls than they save bytes. */
@@ -21,17 +22,9 @@
 /* The number of offsets that count_cached() samples. */
 #define CACHE_PROBES 16
 
-/* The unit of st_blocks. */
-#define STAT_BLOCK 512u
-
-static uint64_t round_up(uint64_t size)
-{
-	return (size + IMAGE_IO_ALIGNMENT - 1) / IMAGE_IO_ALIGNMENT * IMAGE_IO_ALIGNMENT;
-}
-
 static uint64_t round_down(uint64_t size)
 {
-	return size / IMAGE_IO_ALIGNMENT * IMAGE_IO_ALIGNMENT;
+	return size / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
 }
 
 static void init(struct image_io *io, int fd, bool in_order, uint64_t size)
@@ -76,7 +69,7 @@ uint64_t image_io_unit(const struct image_io *io)
 {
 	if (io->in_memory)
 		return TMPFS_HUGE_PAGE;
-	return io->chunks ? BASE_CHUNK : IMAGE_IO_ALIGNMENT;
+	return io->chunks ? BASE_CHUNK : CONTENT_ALIGNMENT;
 }
 
 /* Object stores that are mounted by FUSE take the bytes of a file in order. At other bytes some end
@@ -149,7 +142,7 @@ static int disable_direct(struct image_io *io)
 static int write_run(struct image_io *io, char *memory, uint64_t offset, uint64_t size)
 {
 	bool direct = __atomic_load_n(&io->direct, __ATOMIC_ACQUIRE);
-	uint64_t length = direct ? round_up(size) : size;
+	uint64_t length = direct ? round_up(size, CONTENT_ALIGNMENT) : size;
 	int ret;
 
 	if (io->in_memory)
@@ -308,7 +301,7 @@ int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t siz
 	/* lseek() reports a hole behind the end of a file, so check the length here. */
 	if ((uint64_t)stat.st_size < size)
 		return -EIO;
-	io->sparse = (uint64_t)stat.st_blocks * STAT_BLOCK < size;
+	io->sparse = (uint64_t)stat.st_blocks * S_BLKSIZE < size;
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	/* A direct read says nothing of the page cache. */
 	(void)set_direct(fd, false);
@@ -327,7 +320,8 @@ static int read_run(struct image_io *io, char *memory, uint64_t offset, uint64_t
 	int ret;
 
 	/* Direct access needs whole blocks, so the read may extend beyond the end of the file. */
-	ret = pread_up_to(io->fd, memory, size, direct ? round_up(size) : size, offset);
+	ret = pread_up_to(io->fd, memory, size, direct ? round_up(size, CONTENT_ALIGNMENT) : size,
+			  offset);
 	if (ret != -EINVAL || !direct)
 		return ret;
 	ret = disable_direct(io);
@@ -335,13 +329,14 @@ static int read_run(struct image_io *io, char *memory, uint64_t offset, uint64_t
 }
 
 /* The extent of data, or of a hole, that contains @at. Holes may start and end inside a block of
- * IMAGE_IO_ALIGNMENT; a block with any data is data. If lseek() fails, the rest is data. */
+ * CONTENT_ALIGNMENT; a block with any data is data. If lseek() fails, the rest is data. */
 static struct extent find_extent(const struct image_io *io, uint64_t at)
 {
 	off_t data = lseek(io->fd, (off_t)at, SEEK_DATA);
 	bool is_hole = data < 0 ? errno == ENXIO : round_down((uint64_t)data) > at;
 	off_t end = is_hole ? data : lseek(io->fd, data < 0 ? (off_t)at : data, SEEK_HOLE);
-	uint64_t to = is_hole ? round_down((uint64_t)end) : round_up((uint64_t)end);
+	uint64_t to =
+		is_hole ? round_down((uint64_t)end) : round_up((uint64_t)end, CONTENT_ALIGNMENT);
 
 	if (end < 0)
 		return (struct extent){ at, UINT64_MAX, is_hole };

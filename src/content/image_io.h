@@ -21,9 +21,6 @@ struct extent {
 	bool is_hole;
 };
 
-/* Direct access needs offsets, sizes and maybe memory at multiples of this. */
-#define IMAGE_IO_ALIGNMENT 4096u
-
 struct image_io {
 	/* Borrowed. */
 	int fd;
@@ -71,7 +68,7 @@ int image_io_begin_save(struct image_io *io, const struct image_io_file *file);
 /* Writes of other sizes than image_io_unit() come: nothing is shared. */
 void image_io_drop_chunks(struct image_io *io);
 /* @memory is one range of the file, at @offset. The function changes only the padding up to the
- * next multiple of IMAGE_IO_ALIGNMENT. */
+ * next multiple of CONTENT_ALIGNMENT, which direct access needs for offsets and sizes. */
 int image_io_write(struct image_io *io, char *memory, uint64_t offset, uint64_t size);
 /* Sets the size of the file, and returns errors that only the device reports. */
 int image_io_end_save(struct image_io *io);

@@ -13,15 +13,14 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
 #include "content/sdma_packet.h"
 #include "content/slots.h"
+#include "kernel/kfd.h"
 #include "kernel/render_node.h"
-
-#define GPU_PAGE            4096u
-#define ROUND_UP_PAGE(size) (((size) + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE)
 
 /* The time between two polls of a fence, as a fraction of the time waited so far: a short copy
  * waits little, and a long copy needs few polls. */
@@ -94,7 +93,7 @@ struct sdma {
 static int map_bo(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t size, uint64_t lead,
 		  struct gpu_range *ret_range)
 {
-	const uint64_t unit = size < SDMA_HUGE_PAGE ? GPU_PAGE : SDMA_HUGE_PAGE;
+	const uint64_t unit = size < SDMA_HUGE_PAGE ? KFD_GPU_PAGE : SDMA_HUGE_PAGE;
 	struct gpu_range range;
 	int ret;
 
@@ -145,7 +144,7 @@ static int wrap_bo(struct sdma *gpu, amdgpu_bo_handle handle, uint64_t size, uin
 	struct gpu_range range;
 	int ret;
 
-	size = ROUND_UP_PAGE(size);
+	size = round_up(size, KFD_GPU_PAGE);
 	ret = map_bo(gpu, handle, size, lead, &range);
 	if (ret < 0) {
 		(void)amdgpu_bo_free(handle);
@@ -284,14 +283,14 @@ static size_t ib_bytes(const struct sdma *gpu)
 	size_t packets = SDMA_SLOT_PIECES(gpu->slot_size) + gpu->slot_size / gpu->format.copy_max;
 	size_t bytes = (packets * PACKET_COPY_DWORDS + PACKET_PAD_DWORDS) * sizeof(uint32_t);
 
-	return ROUND_UP_PAGE(bytes);
+	return round_up(bytes, KFD_GPU_PAGE);
 }
 
 static int make_ib(struct sdma *gpu, struct slot *slot)
 {
 	struct amdgpu_bo_alloc_request request = {
 		.alloc_size = gpu->ib_size,
-		.phys_alignment = GPU_PAGE,
+		.phys_alignment = KFD_GPU_PAGE,
 		.preferred_heap = AMDGPU_GEM_DOMAIN_GTT,
 	};
 	void *address;
@@ -353,7 +352,8 @@ int sdma_open_bare(uint32_t render_minor, unsigned int slots, size_t slot_size,
 int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu)
 {
 	struct sdma *gpu = NULL;
-	int ret = sdma_open_bare(render_minor, slots, slots_round_up_one(slot_size), &gpu);
+	int ret = sdma_open_bare(render_minor, slots, round_up(slot_size, (uint64_t)getpagesize()),
+				 &gpu);
 
 	if (!ret)
 		ret = make_staging(gpu);

@@ -53,16 +53,7 @@ uint64_t slots_choose_bytes(void)
 
 size_t slots_round_up(size_t size)
 {
-	size_t unit = size < SDMA_HUGE_PAGE ? (size_t)getpagesize() : SDMA_HUGE_PAGE;
-
-	return (size + unit - 1) / unit * unit;
-}
-
-size_t slots_round_up_one(size_t size)
-{
-	size_t page = (size_t)getpagesize();
-
-	return (size + page - 1) / page * page;
+	return round_up(size, size < SDMA_HUGE_PAGE ? (size_t)getpagesize() : SDMA_HUGE_PAGE);
 }
 
 /* Memory at the alignment of a huge page. */

@@ -31,8 +31,6 @@ struct slots {
  * bytes are in a huge page, too. amdgpu_gem_userptr_ioctl() refuses parts of the kernel's pages,
  * which have 64 KiB on some machines. */
 size_t slots_round_up(size_t size);
-/* The same for a part of it: whole pages of the kernel. */
-size_t slots_round_up_one(size_t size);
 /* Bytes for the slots of a GPU whose user has not chosen them. They grow with the memory that is
  * free in this process's cgroup. */
 uint64_t slots_choose_bytes(void);

@@ -15,8 +15,6 @@
 #include "content/pool_part.h"
 #include "kernel/render_node.h"
 
-_Static_assert(CONTENT_ALIGNMENT % IMAGE_IO_ALIGNMENT == 0, "ranges are whole blocks of the file");
-
 /* How late the kernel may end a sleep between two polls of a fence. Its default, 50 us, is longer
  * than the copy of a slot. */
 #define TIMER_SLACK_NS 1000ul

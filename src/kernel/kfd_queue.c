@@ -263,8 +263,7 @@ bool kfd_queue_exceeds_stack(const struct kfd_queue *queue)
 	/* Older kernels do not state it. */
 	if (!has_stack(queue) || !most)
 		return false;
-	most = (most + KFD_GPU_PAGE - 1) / KFD_GPU_PAGE * KFD_GPU_PAGE;
-	return queue->saved->ctl_stack_size > most * saved_xccs(queue);
+	return queue->saved->ctl_stack_size > round_up(most, KFD_GPU_PAGE) * saved_xccs(queue);
 }
 
 bool kfd_queue_gpu_may_overrun(const struct topology *topology, const struct topology_node *gpu,

@@ -42,7 +42,7 @@ static int is_unlinked(pid_t pid, struct unnamed *found)
 	/* Without the right to follow the link, the text of the line has to do. */
 	if (ret < 0)
 		return ret == -EPERM ? 1 : ret;
-	found->bytes = (uint64_t)file.st_blocks * 512;
+	found->bytes = (uint64_t)file.st_blocks * S_BLKSIZE;
 	return file.st_nlink == 0;
 }
 
