@@ -202,24 +202,18 @@ struct numbers {
  * directory is empty. */
 static int list_unsorted(struct reader *reader, const char *path, struct numbers *ret_numbers)
 {
-	struct dirent *entry;
-	int fd, error = 0;
-	DIR *stream;
+	int error;
+	_cleanup_closedir_ DIR *stream = dir_open_at(reader->dir, path, &error);
+	struct dirent *entry = NULL;
 
 	ret_numbers->count = 0;
-	fd = fd_open_at(reader->dir, path, O_RDONLY | O_DIRECTORY);
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fail(reader, fd, path, strerror(-fd));
-	stream = fdopendir(fd);
-	if (!stream) {
-		(void)close(fd);
-		return fail(reader, -ENOMEM, path, strerror(ENOMEM));
-	}
-	while ((entry = next_entry(stream, &error)) && ret_numbers->count < TOPOLOGY_ENTRIES_MAX) {
+	if (error == -ENOENT)
+		return 0;
+	while (stream && (entry = next_entry(stream, &error)) &&
+	       ret_numbers->count < TOPOLOGY_ENTRIES_MAX) {
 		if (parse_number(entry->d_name, &ret_numbers->values[ret_numbers->count]))
 			ret_numbers->count++;
 	}
-	(void)closedir(stream);
 	if (error < 0)
 		return fail(reader, error, path, strerror(-error));
 	if (entry)

@@ -63,6 +63,17 @@ void lock_give(pthread_mutex_t **lock)
 	(void)pthread_mutex_unlock(*lock);
 }
 
+DIR *dir_open_at(int directory, const char *path, int *ret_error)
+{
+	_cleanup_close_ int fd = fd_open_at(directory, path, O_RDONLY | O_DIRECTORY);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+
+	*ret_error = fd < 0 ? fd : stream ? 0 : -errno;
+	if (stream)
+		(void)take_fd(&fd);
+	return stream;
+}
+
 struct dirent *next_entry(DIR *stream, int *ret_error)
 {
 	struct dirent *entry;

@@ -42,6 +42,9 @@ void lock_give(pthread_mutex_t **lock);
 #define MADV_COLLAPSE 25
 #endif
 
+/* Opens directory @path, also relative to @directory, with a position of its own. NULL: *@ret_error
+ * is -errno. */
+DIR *dir_open_at(int directory, const char *path, int *ret_error);
 /* The next entry of a directory. NULL: the end, or an error if *@ret_error is not 0 but -errno. */
 struct dirent *next_entry(DIR *stream, int *ret_error);
 

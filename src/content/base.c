@@ -262,22 +262,16 @@ static int add_file(struct base *base, int directory, const struct image_name *i
 
 static int add_files(struct base *base, int directory)
 {
-	int fd = fd_open_at(directory, ".", O_RDONLY | O_DIRECTORY), error = 0, ret = 0;
-	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	int error, ret = 0;
+	_cleanup_closedir_ DIR *stream = dir_open_at(directory, ".", &error);
 	struct dirent *entry;
 
-	if (!stream) {
-		ret = fd < 0 ? fd : -ENOMEM;
-		fd_close(&fd);
-		return ret;
-	}
-	while (!ret && (entry = next_entry(stream, &error))) {
+	while (stream && !ret && (entry = next_entry(stream, &error))) {
 		struct image_name image;
 
 		if (image_dir_parse_name(entry->d_name, &image) && image.kind == IMAGE_SUMS)
 			ret = add_file(base, directory, &image, entry->d_name);
 	}
-	(void)closedir(stream);
 	return ret < 0 ? ret : error;
 }
 

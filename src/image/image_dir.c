@@ -52,14 +52,10 @@ static int list_names(struct image_name **ret_names, size_t *ret_count)
 {
 	/* Reading a directory moves its position, and CRIU needs the position of its own
 	 * descriptor. */
-	int fd = fd_open_at(host_image_dir(), ".", O_RDONLY | O_DIRECTORY), error = 0, ret = 0;
-	_cleanup_closedir_ DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	int error, ret = 0;
+	_cleanup_closedir_ DIR *stream = dir_open_at(host_image_dir(), ".", &error);
 	struct dirent *entry;
 
-	if (!stream) {
-		error = fd < 0 ? fd : -ENOMEM;
-		fd_close(&fd);
-	}
 	while (stream && !ret && (entry = next_entry(stream, &error))) {
 		struct image_name image;
 

@@ -21,19 +21,16 @@
 static DIR *open_directory(uint64_t pci_device)
 {
 	struct pci_slot slot = { pci_device >> 32 & INT32_MAX, pci_device & 0xfff8 };
-	_cleanup_close_ int fd = -1;
-	DIR *stream;
+	DIR *stream = NULL;
+	int error;
 
-	for (uint32_t function = 0; fd < 0 && function < FUNCTIONS; function++, slot.location++) {
+	for (uint32_t function = 0; !stream && function < FUNCTIONS; function++, slot.location++) {
 		char path[64], text[PCI_SLOT_TEXT];
 
 		(void)snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/ras",
 			       pci_slot_print(slot, text));
-		fd = fd_open(path, O_RDONLY | O_DIRECTORY);
+		stream = dir_open_at(AT_FDCWD, path, &error);
 	}
-	stream = fd < 0 ? NULL : fdopendir(fd);
-	if (stream)
-		(void)take_fd(&fd);
 	return stream;
 }
 

@@ -184,19 +184,14 @@ int kfd_process_walk(pid_t pid, const char *below,
 		     int (*take)(int directory, const char *name, void *argument), void *argument)
 {
 	_cleanup_closedir_ DIR *stream = NULL;
-	_cleanup_close_ int fd = -1;
 	struct dirent *entry;
 	char path[PATH_SIZE];
 	int ret = 0;
 
 	if (!find_path(pid, below, path))
 		return -ENOENT;
-	fd = fd_open(path, O_RDONLY | O_DIRECTORY);
-	stream = fd < 0 ? NULL : fdopendir(fd);
-	if (!stream)
-		return fd < 0 ? fd : -errno;
-	(void)take_fd(&fd);
-	while (!ret && (entry = next_entry(stream, &ret)))
+	stream = dir_open_at(AT_FDCWD, path, &ret);
+	while (stream && !ret && (entry = next_entry(stream, &ret)))
 		ret = take(dirfd(stream), entry->d_name, argument);
 	return ret;
 }

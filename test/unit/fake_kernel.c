@@ -107,6 +107,37 @@ int open_render(uint32_t number, int flags)
 	return open_device(name, flags);
 }
 
+/* Where the test has a folder of sysfs. */
+static const char *find_sysfs(const char *path)
+{
+	static _Thread_local char machine[256];
+
+	if (!strncmp(path, KFD_PROCESSES, strlen(KFD_PROCESSES)))
+		return unit_path("process");
+	if (!kernel.machine)
+		return path;
+	if (!strncmp(path, PCI_DEVICES, strlen(PCI_DEVICES)))
+		return unit_path("ras");
+	if (!strcmp(path, KFD_DEVICE))
+		return unit_path("sysfs-dev");
+	if (strcmp(path, TOPOLOGY_SYSFS) != 0)
+		return path;
+	(void)snprintf(machine, sizeof(machine), "%s%s",
+		       kernel.machine[0] == '/' ? "" : MACHINES "/", kernel.machine);
+	return machine;
+}
+
+int openat(int directory, const char *path, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode;
+
+	va_start(arguments, flags);
+	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+	va_end(arguments);
+	return (int)syscall(SYS_openat, directory, find_sysfs(path), flags, mode);
+}
+
 int open(const char *path, int flags, ...)
 {
 	unsigned int number;
@@ -132,19 +163,6 @@ int open(const char *path, int flags, ...)
 		(void)__atomic_add_fetch(&kernel.render_opens, 1, __ATOMIC_RELAXED);
 		return open_render(number + kernel.misnames_render_nodes, flags);
 	}
-	if (!strncmp(path, PCI_DEVICES, strlen(PCI_DEVICES)) && kernel.machine)
-		return openat(AT_FDCWD, unit_path("ras"), flags);
-	if (!strcmp(path, TOPOLOGY_SYSFS) && kernel.machine) {
-		char machine[256];
-
-		(void)snprintf(machine, sizeof(machine), "%s%s",
-			       kernel.machine[0] == '/' ? "" : MACHINES "/", kernel.machine);
-		return openat(AT_FDCWD, machine, flags);
-	}
-	if (!strncmp(path, KFD_PROCESSES, strlen(KFD_PROCESSES)))
-		path = unit_path("process");
-	if (!strcmp(path, KFD_DEVICE) && kernel.machine)
-		path = unit_path("sysfs-dev");
 	return openat(AT_FDCWD, path, flags, mode);
 }
 
