@@ -187,21 +187,6 @@ static void join_pairs(char *text)
 	*to = '\0';
 }
 
-int device_map_read(struct map_input *in, struct gpu_map *map)
-{
-	_cleanup_free_ char *text = strdup(in->options->device_map);
-	char *rest = text, *pair;
-
-	if (!text)
-		return -ENOMEM;
-	join_pairs(text);
-	while ((pair = strsep(&rest, SEPARATORS))) {
-		if (*pair && read_pair(in, pair, map))
-			break;
-	}
-	return 0;
-}
-
 /* The present GPU to which the saved one is pinned. */
 static size_t pin_of(const struct map_input *in, size_t saved)
 {
@@ -271,10 +256,21 @@ static enum device_map_error check_pinned(const struct map_input *in, size_t sav
 	return error;
 }
 
-void device_map_check(const struct map_input *in, struct gpu_map *map)
+int device_map_read(struct map_input *in, struct gpu_map *map)
 {
+	_cleanup_free_ char *text = strdup(in->options->device_map);
+	char *rest = text, *pair;
+
+	if (!text)
+		return -ENOMEM;
+	join_pairs(text);
+	while ((pair = strsep(&rest, SEPARATORS))) {
+		if (*pair && read_pair(in, pair, map))
+			return 0;
+	}
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
 		if (in->pinned[i] && check_pinned(in, i, map))
-			return;
+			return 0;
 	}
+	return 0;
 }

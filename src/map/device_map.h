@@ -6,11 +6,8 @@
 #include "map/map.h"
 #include "map/map_input.h"
 
-/* Fills in->pinned from the option, or map->device_map_error and map->problem. -ENOMEM. */
+/* Fills in->pinned from the option, and checks the pinned GPUs against the rules for one GPU and
+ * for two; or sets map->device_map_error and map->problem. -ENOMEM. */
 int device_map_read(struct map_input *in, struct gpu_map *map);
-
-/* Checks the pinned GPUs against the rules for one GPU and for two. Sets map->device_map_error and
- * map->problem if a pair breaks a rule. */
-void device_map_check(const struct map_input *in, struct gpu_map *map);
 
 #endif

@@ -73,8 +73,6 @@ static int apply_device_map(struct map_input *in, struct gpu_map *map)
 	ret = device_map_read(in, map);
 	if (ret < 0)
 		return ret;
-	if (!map->device_map_error)
-		device_map_check(in, map);
 	if (map->device_map_error)
 		return end_without_map(map, REASON_DEVICE_MAP);
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
