@@ -205,8 +205,7 @@ static int check_spans(const char *image, const CriuKfd *kfd, bool by_offset, st
 {
 	size_t count = list_spans(kfd, by_offset, spans);
 
-	if (count)
-		qsort(spans, count, sizeof(*spans), compare_spans);
+	qsort(spans, count, sizeof(*spans), compare_spans);
 	for (size_t i = 1; i < count; i++) {
 		const struct span *a = &spans[i - 1], *b = &spans[i];
 
@@ -285,8 +284,7 @@ static size_t list_made(const CriuKfd *kfd, uint32_t *made)
 		if (bo->has_object && !bo->has_owner_pid)
 			made[count++] = bo->object;
 	}
-	if (count)
-		qsort(made, count, sizeof(*made), compare_u32);
+	qsort(made, count, sizeof(*made), compare_u32);
 	return count;
 }
 
@@ -308,7 +306,7 @@ static int check_objects(const char *image, const CriuKfd *kfd)
 		const KfdBoEntry *bo = kfd->bo_entries[i];
 
 		if (!bo->has_owner_pid || bo->owner_pid != kfd->pid ||
-		    (count && bsearch(&bo->object, made, count, sizeof(*made), compare_u32)))
+		    bsearch(&bo->object, made, count, sizeof(*made), compare_u32))
 			continue;
 		return log_error(
 			-EINVAL,
