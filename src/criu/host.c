@@ -123,16 +123,15 @@ bool host_ends_tasks(void)
  * plugins, if the tasks are to run on. The others come to it later. */
 static void undo_locks(void)
 {
+	void (*const steps[])(void) = { unsuspend_lsm, network_unlock, delete_link_remaps,
+					clean_cr_time_mounts };
+
 	if (find_final_state() == FINAL_ALIVE && host_has_hook(HOOK_PAUSE_DEVICES))
 		return;
-	if (unsuspend_lsm)
-		unsuspend_lsm();
-	if (network_unlock)
-		network_unlock();
-	if (delete_link_remaps)
-		delete_link_remaps();
-	if (clean_cr_time_mounts)
-		clean_cr_time_mounts();
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		if (steps[i])
+			steps[i]();
+	}
 }
 
 void host_fail_dump(void)
