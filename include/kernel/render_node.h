@@ -47,6 +47,11 @@ struct render_memory {
 
 int render_node_find_memory(uint32_t minor, struct render_memory *ret_memory);
 
+/* Flags that AMDGPU_CTX_OP_QUERY_STATE2 reports of a context: its GPU was reset, has lost VRAM, or
+ * is in a reset (Linux 6.6). libdrm of older systems does not have the name of the last flag. */
+#define RENDER_NODE_IN_RESET (1u << 5)
+#define RENDER_NODE_SPOILED  (1u << 0 | 1u << 1 | RENDER_NODE_IN_RESET)
+
 /* Whether libdrm can read its list of GPU names (amdgpu.ids). libdrm reads it to the end when it
  * opens a GPU. 0, also without a list; -EMEDIUMTYPE: the list is no regular file of at most 1 MiB.
  */

@@ -28,11 +28,6 @@
 #define POLL_NS_MIN   20000
 #define POLL_NS_MAX   5000000
 
-/* A reset, lost VRAM, and a reset that has not ended (Linux 6.6). libdrm of older systems does not
- * have the name of the last flag. Memory errors are left to memory_errors.h: the first query of a
- * context reports all errors since the driver was loaded. */
-#define SPOILED_FLAGS (AMDGPU_CTX_QUERY2_FLAGS_RESET | AMDGPU_CTX_QUERY2_FLAGS_VRAMLOST | 1u << 5)
-
 /* The last page fault in the page tables of a file, or all zero. Linux 6.8; older kernels answer
  * EINVAL. Not in the headers of older systems (AMDGPU_INFO_GPUVM_FAULT). */
 #define INFO_VM_FAULT 0x23
@@ -576,11 +571,14 @@ int sdma_wait(struct sdma *gpu, unsigned int slot_index, uint64_t timeout_s)
 		return ret;
 	slot->busy = false;
 
-	/* After a fault the fence signals too, but the copy may be incomplete. */
+	/* After a fault the fence signals too, but the copy may be incomplete. Memory errors are
+	 * left to memory_errors.h: the first query of a context reports all since the driver was
+	 * loaded.
+	 */
 	ret = amdgpu_cs_query_reset_state2(gpu->context, &flags);
 	if (ret < 0)
 		return ret;
-	return (flags & SPOILED_FLAGS) ? -EIO : 0;
+	return (flags & RENDER_NODE_SPOILED) ? -EIO : 0;
 }
 
 int sdma_check_faults(struct sdma *gpu)

@@ -16,12 +16,6 @@
 #include "pause/kfd_files.h"
 #include "preflight/preflight.h"
 
-/* Flags of QUERY_STATE2. The last one exists since Linux 6.6; older kernels do not set it. */
-#define WAS_RESET     (1u << 0)
-#define LOST_VRAM     (1u << 1)
-#define IS_IN_RESET   (1u << 5)
-#define SPOILED_FLAGS (WAS_RESET | LOST_VRAM | IS_IN_RESET)
-
 /* Logs nothing. */
 static int add_watch(struct dump_session *session, const struct topology_node *gpu)
 {
@@ -95,7 +89,7 @@ static int check_idle(const struct dump_session *session, const struct dumped_wa
 	uint32_t flags = 0;
 	int ret = query(watch, &flags);
 
-	if (ret < 0 || !(flags & IS_IN_RESET))
+	if (ret < 0 || !(flags & RENDER_NODE_IN_RESET))
 		return ret;
 	return preflight_refuse(session, DUMP_GPU_IS_IN_RESET, "GPU 0x%04x:", watch->gpu->gpu_id);
 }
@@ -124,7 +118,7 @@ static int check_watch(const struct dumped_watch *watch, int id)
 	uint32_t flags = 0;
 	int ret = query(watch, &flags);
 
-	if (ret < 0 || !(flags & SPOILED_FLAGS))
+	if (ret < 0 || !(flags & RENDER_NODE_SPOILED))
 		return ret;
 	return log_error(
 		-EIO,
