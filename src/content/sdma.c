@@ -49,16 +49,10 @@ struct ring {
 	bool polling;
 };
 
-/* Addresses of the GPU. */
-struct gpu_range {
-	amdgpu_va_handle handle;
-	uint64_t va;
-};
-
 struct slot {
 	unsigned int ring;
-	amdgpu_bo_handle ib;
-	struct gpu_range ib_range;
+	/* The command buffer. */
+	struct sdma_bo ib;
 	uint32_t *dwords;
 	uint64_t fence;
 	bool busy;
@@ -84,35 +78,6 @@ struct sdma {
 	struct slot *slots;
 };
 
-/* Maps @bo at a GPU address that libdrm chooses, @lead bytes after a huge page if it is large. */
-static int map_bo(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t size, uint64_t lead,
-		  struct gpu_range *ret_range)
-{
-	const uint64_t unit = size < SDMA_HUGE_PAGE ? KFD_GPU_PAGE : SDMA_HUGE_PAGE;
-	struct gpu_range range;
-	int ret;
-
-	lead %= unit;
-	ret = amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general, lead + size, unit, 0,
-				    &range.va, &range.handle, 0);
-	if (ret < 0)
-		return ret;
-	range.va += lead;
-	ret = amdgpu_bo_va_op(bo, 0, size, range.va, 0, AMDGPU_VA_OP_MAP);
-	if (ret < 0) {
-		(void)amdgpu_va_range_free(range.handle);
-		return ret;
-	}
-	*ret_range = range;
-	return 0;
-}
-
-static void unmap_bo(amdgpu_bo_handle bo, uint64_t size, amdgpu_va_handle range, uint64_t va)
-{
-	(void)amdgpu_bo_va_op(bo, 0, size, va, 0, AMDGPU_VA_OP_UNMAP);
-	(void)amdgpu_va_range_free(range);
-}
-
 /* libdrm turns most failures into -errno, but passes on the -1 of PRIME calls. */
 static int libdrm_errno(int ret)
 {
@@ -133,19 +98,29 @@ static int check_offset(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t mmap_off
 	return map.out.addr_ptr == mmap_offset ? 0 : -ESTALE;
 }
 
+/* Maps the BO at a GPU address that libdrm chooses, @lead bytes after a huge page if it is large.
+ * Frees the BO on error. */
 static int wrap_bo(struct sdma *gpu, amdgpu_bo_handle handle, uint64_t size, uint64_t lead,
 		   struct sdma_bo *ret_bo)
 {
-	struct gpu_range range;
-	int ret;
+	const uint64_t whole = round_up(size, KFD_GPU_PAGE);
+	const uint64_t unit = whole < SDMA_HUGE_PAGE ? KFD_GPU_PAGE : SDMA_HUGE_PAGE;
+	amdgpu_va_handle range;
+	uint64_t va;
+	int ret = amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general,
+					lead % unit + whole, unit, 0, &va, &range, 0);
 
-	size = round_up(size, KFD_GPU_PAGE);
-	ret = map_bo(gpu, handle, size, lead, &range);
+	if (!ret) {
+		va += lead % unit;
+		ret = amdgpu_bo_va_op(handle, 0, whole, va, 0, AMDGPU_VA_OP_MAP);
+		if (ret < 0)
+			(void)amdgpu_va_range_free(range);
+	}
 	if (ret < 0) {
 		(void)amdgpu_bo_free(handle);
 		return ret;
 	}
-	*ret_bo = (struct sdma_bo){ handle, range.handle, range.va, size };
+	*ret_bo = (struct sdma_bo){ handle, range, va, whole };
 	return 0;
 }
 
@@ -173,7 +148,8 @@ void sdma_bo_release(struct sdma_bo *bo)
 {
 	if (!bo->bo)
 		return;
-	unmap_bo(bo->bo, bo->size, bo->va_range, bo->va);
+	(void)amdgpu_bo_va_op(bo->bo, 0, bo->size, bo->va, 0, AMDGPU_VA_OP_UNMAP);
+	(void)amdgpu_va_range_free(bo->va_range);
 	(void)amdgpu_bo_free(bo->bo);
 	*bo = (struct sdma_bo){ 0 };
 }
@@ -288,15 +264,14 @@ static int make_ib(struct sdma *gpu, struct slot *slot)
 		.phys_alignment = KFD_GPU_PAGE,
 		.preferred_heap = AMDGPU_GEM_DOMAIN_GTT,
 	};
-	void *address;
-	int ret = amdgpu_bo_alloc(gpu->device, &request, &slot->ib);
+	amdgpu_bo_handle handle;
+	void *address = NULL;
+	int ret = amdgpu_bo_alloc(gpu->device, &request, &handle);
 
-	if (ret < 0)
-		return ret;
-	ret = map_bo(gpu, slot->ib, gpu->ib_size, 0, &slot->ib_range);
-	if (ret < 0)
-		return ret;
-	ret = amdgpu_bo_cpu_map(slot->ib, &address);
+	if (!ret)
+		ret = wrap_bo(gpu, handle, gpu->ib_size, 0, &slot->ib);
+	if (!ret)
+		ret = amdgpu_bo_cpu_map(handle, &address);
 	if (ret < 0)
 		return ret;
 	slot->dwords = address;
@@ -360,16 +335,6 @@ int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struc
 	return 0;
 }
 
-static void free_ib(const struct sdma *gpu, struct slot *slot)
-{
-	if (slot->dwords)
-		(void)amdgpu_bo_cpu_unmap(slot->ib);
-	if (slot->ib_range.handle)
-		unmap_bo(slot->ib, gpu->ib_size, slot->ib_range.handle, slot->ib_range.va);
-	if (slot->ib)
-		(void)amdgpu_bo_free(slot->ib);
-}
-
 void sdma_stop(struct sdma *gpu)
 {
 	if (gpu->context)
@@ -383,9 +348,13 @@ void sdma_close(struct sdma *gpu)
 		return;
 	sdma_stop(gpu);
 	for (unsigned int i = 0; gpu->slots && i < gpu->num_slots; i++) {
-		gpu->hung |= gpu->slots[i].busy;
-		free_ib(gpu, &gpu->slots[i]);
-		sdma_bo_release(&gpu->slots[i].staging);
+		struct slot *slot = &gpu->slots[i];
+
+		gpu->hung |= slot->busy;
+		if (slot->dwords)
+			(void)amdgpu_bo_cpu_unmap(slot->ib.bo);
+		sdma_bo_release(&slot->ib);
+		sdma_bo_release(&slot->staging);
 	}
 	if (gpu->device)
 		put_device(gpu->device);
@@ -444,7 +413,7 @@ static int make_bo_list(struct sdma *gpu, unsigned int slot, const struct sdma_p
 
 	if (!bos)
 		return -ENOMEM;
-	bos[count++] = gpu->slots[slot].ib;
+	bos[count++] = gpu->slots[slot].ib.bo;
 	bos[count++] = gpu->slots[slot].memory->bo;
 	for (size_t i = 0; i < num_pieces; i++)
 		bos[count++] = pieces[i].bo->bo;
@@ -472,7 +441,7 @@ int sdma_submit(struct sdma *gpu, unsigned int slot_index, enum sdma_direction d
 		const struct sdma_piece *pieces, size_t num_pieces)
 {
 	struct slot *slot = &gpu->slots[slot_index];
-	struct amdgpu_cs_ib_info ib = { .ib_mc_address = slot->ib_range.va };
+	struct amdgpu_cs_ib_info ib = { .ib_mc_address = slot->ib.va };
 	struct amdgpu_cs_request request = {
 		.ip_type = AMDGPU_HW_IP_DMA, .ring = slot->ring, .number_of_ibs = 1, .ibs = &ib
 	};
