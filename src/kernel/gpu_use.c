@@ -11,13 +11,11 @@
 #include "amdgpu_plugin_util.h"
 #include "kernel/proc.h"
 
-static uint64_t read_number(const char *directory, const char *name)
+static uint64_t read_number(int directory, const char *name)
 {
 	uint64_t number = 0;
-	char path[600];
 
-	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
-	(void)read_number_at(AT_FDCWD, path, &number);
+	(void)read_number_at(directory, name, &number);
 	return number;
 }
 
@@ -29,30 +27,30 @@ static int add_gpu(struct gpu_use *use, uint64_t gpu_id)
 }
 
 /* Calls @add for each entry of a directory, which may be missing or may disappear meanwhile. */
-static int for_each_entry(const char *directory, struct gpu_use *use,
-			  int (*add)(struct gpu_use *use, const char *directory, const char *name))
+static int for_each_entry(int above, const char *path, struct gpu_use *use,
+			  int (*add)(struct gpu_use *use, int directory, const char *name))
 {
-	_cleanup_closedir_ DIR *stream = opendir(directory);
+	int ret = 0, error;
+	_cleanup_closedir_ DIR *stream = dir_open_at(above, path, &error);
 	struct dirent *entry;
-	int ret = 0, error = 0;
 
 	while (stream && !ret && (entry = next_entry(stream, &error))) {
 		if (entry->d_name[0] != '.')
-			ret = add(use, directory, entry->d_name);
+			ret = add(use, dirfd(stream), entry->d_name);
 	}
 	return ret;
 }
 
-static int add_queue(struct gpu_use *use, const char *directory, const char *name)
+static int add_queue(struct gpu_use *use, int directory, const char *name)
 {
 	char path[300];
 
-	(void)snprintf(path, sizeof(path), "%.120s/%.120s", directory, name);
-	return add_gpu(use, read_number(path, "gpuid"));
+	(void)snprintf(path, sizeof(path), "%s/gpuid", name);
+	return add_gpu(use, read_number(directory, path));
 }
 
 /* Of a file vram_ID, the GPU with this gpu_id. */
-static int add_memory(struct gpu_use *use, const char *directory, const char *name)
+static int add_memory(struct gpu_use *use, int directory, const char *name)
 {
 	unsigned int id;
 
@@ -61,21 +59,19 @@ static int add_memory(struct gpu_use *use, const char *directory, const char *na
 	return add_gpu(use, id);
 }
 
-static int add_process(struct gpu_use *use, const char *directory, const char *name)
+static int add_process(struct gpu_use *use, int directory, const char *name)
 {
-	char path[300], queues[310];
-	int ret;
+	char queues[300];
+	int ret = for_each_entry(directory, name, use, add_memory);
 
-	(void)snprintf(path, sizeof(path), "%.120s/%.120s", directory, name);
-	(void)snprintf(queues, sizeof(queues), "%s/queues", path);
-	ret = for_each_entry(path, use, add_memory);
-	return ret < 0 ? ret : for_each_entry(queues, use, add_queue);
+	(void)snprintf(queues, sizeof(queues), "%s/queues", name);
+	return ret < 0 ? ret : for_each_entry(directory, queues, use, add_queue);
 }
 
 int gpu_use_read(struct gpu_use *ret_use)
 {
 	*ret_use = (struct gpu_use){ 0 };
-	return for_each_entry(PROC_KFD, ret_use, add_process);
+	return for_each_entry(AT_FDCWD, PROC_KFD, ret_use, add_process);
 }
 
 void gpu_use_mark(const struct gpu_use *use, struct topology *topology)
