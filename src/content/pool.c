@@ -27,7 +27,8 @@
 #define THREADS_MAX 12u
 
 struct pool_gpu {
-	uint32_t minor;
+	/* What it is to have. */
+	struct pool_share share;
 	struct sdma *gpu;
 	size_t num_parts;
 	/* Under the lock of the pool. */
@@ -160,11 +161,9 @@ static void prepare(struct pool *pool, uint64_t floor)
 	drop_refused(pool, preparation.refused);
 }
 
-/* The GPUs that can be opened. *@ret_bytes: of all of them. */
-static int open_gpus(struct pool *pool, const struct pool_share *shares, size_t count,
-		     struct pool_share *opened, uint64_t *ret_bytes)
+/* The GPUs that can be opened. */
+static int open_gpus(struct pool *pool, const struct pool_share *shares, size_t count)
 {
-	*ret_bytes = 0;
 	pool->gpus = calloc(count + 1, sizeof(*pool->gpus));
 	if (!pool->gpus)
 		return -ENOMEM;
@@ -174,26 +173,23 @@ static int open_gpus(struct pool *pool, const struct pool_share *shares, size_t 
 		if (sdma_open_bare(shares[i].minor, 0, CONTENT_ALIGNMENT, &gpu->gpu) < 0)
 			continue;
 		(void)pthread_cond_init(&gpu->given, NULL);
-		gpu->minor = shares[i].minor;
-		opened[pool->num_gpus++] = shares[i];
-		*ret_bytes += shares[i].bytes;
+		gpu->share = shares[i];
+		pool->num_gpus++;
 	}
 	return pool->num_gpus ? 0 : -ENODEV;
 }
 
 /* The GPUs take turns, so that each has its part of what can be prepared. */
-static void deal_parts(struct pool *pool, const struct pool_share *shares)
+static void deal_parts(struct pool *pool)
 {
-	size_t wanted = 0, dealt = 0;
+	size_t dealt = 0;
 
-	for (size_t i = 0; i < pool->num_gpus; i++)
-		wanted += shares[i].bytes / pool->part_size;
-	for (size_t turn = 1; dealt < wanted; turn++) {
+	for (size_t turn = 1; dealt < pool->num_parts; turn++) {
 		for (size_t i = 0; i < pool->num_gpus; i++) {
 			struct pool_gpu *gpu = &pool->gpus[i];
-			size_t due = shares[i].bytes / pool->part_size * turn / wanted;
+			size_t due = gpu->share.bytes / pool->part_size * turn / pool->num_parts;
 
-			while (gpu->num_parts < due && dealt < wanted) {
+			while (gpu->num_parts < due && dealt < pool->num_parts) {
 				gpu->num_parts++;
 				pool->parts[dealt++].gpu = gpu;
 			}
@@ -201,15 +197,19 @@ static void deal_parts(struct pool *pool, const struct pool_share *shares)
 	}
 }
 
-static int map_parts(struct pool *pool, const struct pool_share *shares, uint64_t bytes)
+static int map_parts(struct pool *pool)
 {
-	size_t part = bytes / pool->num_gpus / PARTS_WANTED / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
+	uint64_t bytes = 0;
+	size_t part;
 
+	for (size_t i = 0; i < pool->num_gpus; i++)
+		bytes += pool->gpus[i].share.bytes;
+	part = bytes / pool->num_gpus / PARTS_WANTED / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
 	/* The kernel registers whole pages of its own size. */
 	part = slots_round_up(clamp(part, PART_MIN, PART_MAX));
 	pool->part_size = part;
 	for (size_t i = 0; i < pool->num_gpus; i++)
-		pool->num_parts += shares[i].bytes / part;
+		pool->num_parts += pool->gpus[i].share.bytes / part;
 	if (!pool->num_parts)
 		return -ENOMEM;
 	pool->size = slots_round_up(pool->num_parts * part);
@@ -219,7 +219,7 @@ static int map_parts(struct pool *pool, const struct pool_share *shares, uint64_
 		return -ENOMEM;
 	for (size_t i = 0; i < pool->num_parts; i++)
 		pool->parts[i].memory = pool->memory + i * part;
-	deal_parts(pool, shares);
+	deal_parts(pool);
 	return 0;
 }
 
@@ -237,12 +237,10 @@ static struct pool *make_pool(void)
 
 static int set_up(struct pool *pool, const struct pool_share *shares, size_t count, uint64_t floor)
 {
-	_cleanup_free_ struct pool_share *opened = calloc(count + 1, sizeof(*opened));
-	uint64_t bytes;
-	int ret = opened ? open_gpus(pool, shares, count, opened, &bytes) : -ENOMEM;
+	int ret = open_gpus(pool, shares, count);
 
 	if (!ret)
-		ret = is_free(floor) ? map_parts(pool, opened, bytes) : -ENOMEM;
+		ret = is_free(floor) ? map_parts(pool) : -ENOMEM;
 	if (ret < 0)
 		return ret;
 	prepare(pool, floor);
@@ -283,7 +281,7 @@ size_t pool_part_size(const struct pool *pool)
 struct pool_gpu *pool_find_gpu(const struct pool *pool, uint32_t minor)
 {
 	for (size_t i = 0; i < pool->num_gpus; i++) {
-		if (pool->gpus[i].minor == minor && pool->gpus[i].num_parts)
+		if (pool->gpus[i].share.minor == minor && pool->gpus[i].num_parts)
 			return &pool->gpus[i];
 	}
 	return NULL;
