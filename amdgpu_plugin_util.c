@@ -462,12 +462,17 @@ uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
 	return value > most ? most : value;
 }
 
+double clock_seconds(clockid_t clock)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(clock, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 double now_seconds(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return clock_seconds(CLOCK_MONOTONIC);
 }
 
 void futex_wait_while(uint32_t *word, uint32_t value, time_t seconds)

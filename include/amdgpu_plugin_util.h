@@ -176,7 +176,8 @@ static inline uint64_t round_up(uint64_t size, uint64_t unit)
 	return (size + unit - 1) / unit * unit;
 }
 
-/* Seconds on the monotonic clock. */
+/* Seconds on a clock, and on the monotonic one. */
+double clock_seconds(clockid_t clock);
 double now_seconds(void);
 
 /* In memory that processes share: sleeps while *@word is @value, at most @seconds; and wakes all

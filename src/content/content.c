@@ -82,10 +82,7 @@ static void report_progress(struct worker *worker, double seconds)
 /* In microseconds. */
 static uint64_t real_time(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	return (uint64_t)(clock_seconds(CLOCK_REALTIME) * 1e6);
 }
 
 /* CRIU may call this long after the contents were complete. */

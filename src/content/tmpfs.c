@@ -200,15 +200,6 @@ static void compare(struct tmpfs *tmpfs)
 	huge->pages /= 2;
 }
 
-/* Not the time of day: it would have what other programs took of the processor. */
-static double processor_seconds(void)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void note_cost(struct tmpfs *tmpfs, enum tmpfs_way way, uint64_t size, double seconds)
 {
 	HOLD(&tmpfs->lock);
@@ -233,11 +224,12 @@ static enum tmpfs_way next_way(struct tmpfs *tmpfs)
 static int write_pages(struct tmpfs *tmpfs, const char *memory, uint64_t offset, uint64_t size)
 {
 	enum tmpfs_way way = next_way(tmpfs);
-	double begin = processor_seconds();
+	/* The time of day would have what other programs took of the processor. */
+	double begin = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
 	int ret = (way == TMPFS_HUGE ? write_huge : write_plain)(tmpfs, memory, offset, size);
 
 	if (!ret)
-		note_cost(tmpfs, way, size, processor_seconds() - begin);
+		note_cost(tmpfs, way, size, clock_seconds(CLOCK_THREAD_CPUTIME_ID) - begin);
 	return ret;
 }
 
