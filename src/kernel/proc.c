@@ -133,7 +133,8 @@ static bool is_hidden(int error)
 	return error == -ESRCH || error == -EPERM || error == -EACCES;
 }
 
-/* The processes, or threads, with a number in @directory for which @matches returns 1. */
+/* The processes, or threads, with a number in @directory: those for which @matches returns 1, or
+ * all of them with NULL. */
 static int list_processes(const char *directory, int (*matches)(pid_t pid, const void *what),
 			  const void *what, struct pid_list *ret_list)
 {
@@ -147,7 +148,9 @@ static int list_processes(const char *directory, int (*matches)(pid_t pid, const
 	while (ret >= 0 && (entry = next_entry(stream, &ret))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		ret = pid > 0 ? matches(pid, what) : 0;
+		ret = pid > 0;
+		if (ret > 0 && matches)
+			ret = matches(pid, what);
 		if (ret > 0)
 			ret = pid_list_add(&list, pid);
 		else if (is_hidden(ret))
@@ -271,13 +274,6 @@ bool proc_is_traced(pid_t pid)
 
 #define SIGNAL_BIT(signal) (UINT64_C(1) << ((signal)-1))
 
-static int is_any(pid_t thread, const void *what)
-{
-	(void)thread;
-	(void)what;
-	return 1;
-}
-
 /* The kernel queues ignored signals of a traced process, too. */
 int proc_pending_signals(pid_t pid, uint64_t *ret_signals)
 {
@@ -290,7 +286,7 @@ int proc_pending_signals(pid_t pid, uint64_t *ret_signals)
 	int ret;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	ret = list_processes(path, is_any, NULL, &threads);
+	ret = list_processes(path, NULL, NULL, &threads);
 	for (size_t i = 0; !ret && i < threads.count; i++) {
 		ret = proc_read_status(threads.pids[i], &status);
 		pending |= status.pending;
