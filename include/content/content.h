@@ -129,6 +129,7 @@ void content_cancel(struct content_run *run);
 
 /* Zero at first. Processes may share the memory. */
 struct content_totals {
+	/* The process that logs the line counts them. */
 	uint64_t processes;
 	/* A bit a render minor, modulo CONTENT_MINORS. */
 	uint64_t minors[CONTENT_MINORS / 64];
@@ -147,7 +148,6 @@ struct content_totals {
 /* Adds jobs that have ended well. */
 void content_totals_add(struct content_totals *totals, const struct content_job *jobs,
 			size_t num_jobs);
-void content_totals_count_process(struct content_totals *totals);
 /* One line with processes, GPUs, bytes, seconds, rate, what limited it, and whether contents have
  * checksums (@saved), or were compared with them. @checked: checksums are on. A warning follows if
  * memory errors were not counted. Logs nothing if there was no process. */

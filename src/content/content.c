@@ -469,11 +469,6 @@ void content_totals_add(struct content_totals *totals, const struct content_job 
 		add_job(totals, &jobs[i]);
 }
 
-void content_totals_count_process(struct content_totals *totals)
-{
-	add(&totals->processes, 1);
-}
-
 static unsigned int count_gpus(const struct content_totals *totals)
 {
 	unsigned int count = 0;

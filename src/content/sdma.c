@@ -541,9 +541,7 @@ int sdma_wait(struct sdma *gpu, unsigned int slot_index, uint64_t timeout_s)
 	slot->busy = false;
 
 	/* After a fault the fence signals too, but the copy may be incomplete. Memory errors are
-	 * left to memory_errors.h: the first query of a context reports all since the driver was
-	 * loaded.
-	 */
+	 * left to memory_errors.h: a new context reports all since the driver was loaded. */
 	ret = amdgpu_cs_query_reset_state2(gpu->context, &flags);
 	if (ret < 0)
 		return ret;

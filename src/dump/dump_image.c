@@ -513,7 +513,7 @@ int dump_image_finish(struct dumped_process *process)
 		ret = write_state(process);
 	if (ret < 0)
 		return ret;
-	content_totals_count_process(&process->session->totals);
+	process->session->totals.processes++;
 	return 0;
 }
 

@@ -162,7 +162,7 @@ static int start_queues(struct restore_session *session, const struct gpu_task *
 	if (ret < 0)
 		return ret;
 	log_info("process %d: resumed", task->pid);
-	content_totals_count_process(&session->shared->totals);
+	session->shared->totals.processes++;
 	return 0;
 }
 
