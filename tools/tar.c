@@ -166,6 +166,7 @@ static int visit(const struct walk *walk, struct archive *reader, struct archive
 	}
 	member.path = path;
 	member.size = is_file ? (uint64_t)archive_entry_size(entry) : 0;
+	member.left = member.size;
 	member.is_sparse = archive_entry_sparse_count(entry) > 0;
 	return walk->take(&member, walk->argument);
 }
@@ -221,52 +222,16 @@ int tar_walk(const char *name, int fd, int (*take)(struct tar_member *member, vo
 	return ret < 0 ? ret : walk_entries(&walk, reader, NULL);
 }
 
-/* The next bytes of an entry are a hole, which may have no bytes, and the block behind it. */
-static int next_block(struct tar_member *member)
-{
-	const void *block = NULL;
-	la_int64_t offset;
-	int status = archive_read_data_block(member->reader, &block, &member->block_size, &offset);
-	uint64_t next = status == ARCHIVE_EOF ? member->size : (uint64_t)offset;
-
-	if (status == ARCHIVE_EOF)
-		member->block_size = 0;
-	if ((status != ARCHIVE_OK && status != ARCHIVE_EOF) || next < member->position ||
-	    (next > member->position && !member->is_sparse) ||
-	    (next == member->position && status == ARCHIVE_EOF))
-		return report_damage(member->walk, member->reader);
-	member->hole = next - member->position;
-	member->block = block;
-	return 0;
-}
-
-/* Takes up to @size bytes of the hole or the block. */
-static size_t take_bytes(struct tar_member *member, uint8_t *to, size_t size)
-{
-	uint64_t left = member->hole ? member->hole : member->block_size;
-	size_t part = left < size ? left : size;
-
-	member->position += part;
-	if (member->hole) {
-		memset(to, 0, part);
-		member->hole -= part;
-		return part;
-	}
-	if (part)
-		memcpy(to, member->block, part);
-	member->block += part;
-	member->block_size -= part;
-	return part;
-}
-
 int tar_read(struct tar_member *member, void *bytes, size_t size)
 {
-	for (size_t done = 0; done < size;) {
-		int ret = member->hole || member->block_size ? 0 : next_block(member);
+	la_ssize_t count = -1;
 
-		if (ret < 0)
-			return ret;
-		done += take_bytes(member, (uint8_t *)bytes + done, size - done);
-	}
+	if (size <= member->left)
+		count = archive_read_data(member->reader, bytes, size);
+	/* libarchive fills all holes but the one at the end. */
+	if (count < 0 || ((size_t)count < size && !member->is_sparse))
+		return report_damage(member->walk, member->reader);
+	memset((uint8_t *)bytes + count, 0, size - (size_t)count);
+	member->left -= size;
 	return 0;
 }

@@ -24,10 +24,7 @@ struct tar_member {
 	/* For tar_read(). */
 	const struct walk *walk;
 	struct archive *reader;
-	uint64_t hole;
-	const uint8_t *block;
-	size_t block_size;
-	uint64_t position;
+	uint64_t left;
 };
 
 /* Calls @take for each entry of the archive in file @fd, until @take fails. @name is for messages.
