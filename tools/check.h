@@ -30,9 +30,7 @@ struct check {
 	uint64_t largest;
 };
 
-/* check.c: whether this machine can dump processes on its GPUs, or the process of the request. */
-int check_run(const struct tool_request *request);
-/* Prints a line for what is right. */
+/* check.c: prints a line for what is right. */
 void check_say_ok(const struct check *check, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* What is missing goes to standard error. */

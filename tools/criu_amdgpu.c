@@ -9,13 +9,8 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
-#include "check.h"
-#include "fit.h"
 #include "host.h"
-#include "selftest.h"
-#include "show.h"
 #include "tool.h"
-#include "verify.h"
 
 /* The Makefile says which. */
 #ifndef PLUGIN_VERSION

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Maps the GPUs of each process to those of a machine, as a restore would, and looks for what a
  * restore would always refuse then. */
-#include "fit.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

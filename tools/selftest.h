@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The command selftest, and what its parts share. */
+/* What the parts of the command selftest share. */
 #ifndef AMDGPU_PLUGIN_TOOLS_SELFTEST_H
 #define AMDGPU_PLUGIN_TOOLS_SELFTEST_H
 
@@ -28,8 +28,5 @@ struct selftest {
 	double limit_s;
 	struct selftest_report report;
 };
-
-/* Dumps and restores jobs of its own on the GPUs of this machine. */
-int selftest_command(const struct tool_request *request);
 
 #endif

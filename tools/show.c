@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Prints what the images hold, for people. show_json.c does it for programs. */
-#include "show.h"
-
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* criu-amdgpu: reads the images of the plugin, without CRIU and without a GPU. Each command is a
- * function in a file of its own, which returns an enum tool_status. */
+ * function in a file of its own. */
 #ifndef AMDGPU_PLUGIN_TOOLS_TOOL_H
 #define AMDGPU_PLUGIN_TOOLS_TOOL_H
 
@@ -36,5 +36,17 @@ struct tool_request {
 	const char *gpu, *size, *limit, *report;
 	bool keep, quick, force;
 };
+
+/* The commands, which return an enum tool_status. */
+/* Whether this machine can dump processes on its GPUs, or the process of the request. */
+int check_run(const struct tool_request *request);
+/* What the images hold. */
+int show_run(const struct tool_request *request);
+/* Whether all images are whole. */
+int verify_run(const struct tool_request *request);
+/* Whether a restore would map the saved GPUs to those of a machine, and accept the mapping. */
+int fit_run(const struct tool_request *request);
+/* Dumps and restores jobs of its own on the GPUs of this machine. */
+int selftest_command(const struct tool_request *request);
 
 #endif

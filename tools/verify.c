@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Compares the state images with each other, and then the contents of all BOs with their checksums.
  * In a directory, each pages file of a process has a thread. */
-#include "verify.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
