@@ -1,29 +1,187 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Compares the state images with each other, and then the contents of all BOs with their checksums.
- * In a directory, each pages file of a process has a thread. */
+ * In a directory, each pages file of a process has a thread. An archive can only be read from its
+ * beginning to its end, so contents are compared in its order. */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/checksum.h"
 #include "content/content.h"
+#include "content/kfd_jobs.h"
 #include "criu/log.h"
 #include "host.h"
 #include "image/image.h"
+#include "image_archive.h"
 #include "images.h"
 #include "text.h"
 #include "tool.h"
-#include "verify_archive.h"
 #include "verify_images.h"
-#include "verify_pages.h"
+
+#define PIECE      (64u << 10)
+#define PROGRESS_S 0.2
+
+/* Counts what is compared, in all processes. Several threads may add to it at the same time. */
+struct totals {
+	pthread_mutex_t lock;
+	/* A terminal shows the progress. It was shown last at this time, in seconds. */
+	bool shows_progress;
+	double shown;
+	size_t num_bos;
+	size_t num_unchecked;
+	uint64_t bytes;
+	/* With those that follow. */
+	uint64_t all_bytes;
+};
+
+/* The contents of a pages file, which follow its header. */
+struct source {
+	/* Reads the next bytes. Return: 0 or -errno. */
+	int (*read)(void *argument, void *bytes, size_t size);
+	void *argument;
+};
+
+/* The state from which kfd_jobs_init_saved() makes jobs. */
+static int read_state(const CriuKfd *kfd, struct kfd_state *state)
+{
+	uint32_t count = 0;
+	int ret;
+
+	state->num_devices = kfd->num_of_gpus;
+	state->num_bos = (uint32_t)kfd->n_bo_entries;
+	ret = kfd_state_alloc(state);
+	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
+		if (kfd->device_entries[i]->gpu_id)
+			state->devices[count++].user_gpu_id = kfd->device_entries[i]->gpu_id;
+	}
+	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++) {
+		state->bos[i].gpu_id = kfd->bo_entries[i]->gpu_id;
+		state->bos[i].size = kfd->bo_entries[i]->size;
+		state->bos[i].alloc_flags = kfd->bo_entries[i]->alloc_flags;
+	}
+	return ret;
+}
+
+/* Makes a job of each pages file of the process, with the checksums of its BOs. Logs on error.
+ * -EBADMSG: the checksums are damaged. Free the result with kfd_jobs_done(). */
+static int list_pages(const struct tool_kfd *kfd, struct kfd_jobs *ret_jobs)
+{
+	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
+	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
+	int ret = read_state(kfd->message, &state);
+
+	if (!ret)
+		ret = kfd_jobs_init_saved(&state, kfd->message, &jobs);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list its BOs", kfd->id);
+	ret = kfd_jobs_set_checksums(&jobs, kfd->id, kfd->message);
+	if (ret < 0)
+		return ret;
+	*ret_jobs = take_struct(jobs);
+	return 0;
+}
+
+static void show_progress(const struct totals *totals)
+{
+	char done[16], all[16];
+
+	(void)fprintf(stderr, "\rverified %s of %s", text_size(totals->bytes, done),
+		      text_size(totals->all_bytes, all));
+}
+
+/* The last bytes are always shown. */
+static void count_bytes(struct totals *totals, uint64_t size)
+{
+	double now = now_seconds();
+
+	(void)pthread_mutex_lock(&totals->lock);
+	totals->bytes += size;
+	if (totals->shows_progress &&
+	    (now - totals->shown >= PROGRESS_S || totals->bytes == totals->all_bytes)) {
+		totals->shown = now;
+		show_progress(totals);
+	}
+	(void)pthread_mutex_unlock(&totals->lock);
+}
+
+/* Clears the line of the progress. */
+static void end_progress(const struct totals *totals)
+{
+	if (totals->shows_progress)
+		(void)fprintf(stderr, "\r%*s\r", 60, "");
+}
+
+static int verify_bo(const struct content_bo *bo, const struct source *source,
+		     struct totals *totals)
+{
+	uint8_t piece[PIECE];
+	uint64_t sum = 0;
+
+	for (uint64_t at = 0, size; at < bo->size; at += size) {
+		int ret;
+
+		size = bo->size - at < PIECE ? bo->size - at : PIECE;
+		ret = source->read(source->argument, piece, size);
+		if (ret < 0)
+			return ret;
+		sum += checksum_pages(piece, size, at / CONTENT_ALIGNMENT);
+		count_bytes(totals, size);
+	}
+	return sum != bo->checksum;
+}
+
+/* Reads the contents, unless the job has no checksums. Return: 0, 1 if BO *@ret_bo differs, or
+ * -errno if it cannot be read. Logs nothing. */
+static int verify_pages(const struct content_job *job, const struct source *source,
+			struct totals *totals, const struct content_bo **ret_bo)
+{
+	size_t *count = job->has_checksums ? &totals->num_bos : &totals->num_unchecked;
+	int ret = 0;
+
+	(void)pthread_mutex_lock(&totals->lock);
+	*count += job->num_bos;
+	(void)pthread_mutex_unlock(&totals->lock);
+	for (size_t i = 0; !ret && job->has_checksums && i < job->num_bos; i++) {
+		*ret_bo = &job->bos[i];
+		ret = verify_bo(*ret_bo, source, totals);
+	}
+	return ret;
+}
+
+/* Logs a result of verify_pages() but 0. Return: -EBADMSG if the BO differs, or @result. */
+static int report(const struct tool_kfd *kfd, const struct kfd_jobs *jobs,
+		  const struct content_job *job, const struct content_bo *bo, int result)
+{
+	uint64_t offset = IMAGE_HEADER_SIZE + content_size(job->bos, (size_t)(bo - job->bos));
+	char name[IMAGE_NAME_SIZE];
+	uint32_t index = 0;
+
+	while (jobs->by_index[index] != bo)
+		index++;
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, kfd->id, job->gpu_id);
+	return log_error(result > 0 ? -EBADMSG : result,
+			 "image %s: BO %" PRIu32 " (VA 0x%" PRIx64 ", %" PRIu64
+			 " bytes, at offset %" PRIu64 ") of process %" PRIu32 ": %s",
+			 name, index, kfd->message->bo_entries[index]->addr, bo->size, offset,
+			 kfd->message->pid,
+			 result > 0 ? "its contents are not those that were saved"
+				    : "cannot read it");
+}
+
+/* --- a directory ---------------------------------------------------------------------------------
+ */
 
 /* A pages file in the directory. */
 struct pages_file {
 	pthread_t thread;
 	struct content_job *job;
-	struct verify_totals *totals;
+	struct totals *totals;
 	/* Of verify_pages(). */
 	const struct content_bo *bo;
 	int result;
@@ -37,7 +195,7 @@ static int read_file(void *argument, void *bytes, size_t size)
 static void *verify_file(void *argument)
 {
 	struct pages_file *file = argument;
-	const struct verify_source source = { read_file, &file->job->image_fd };
+	const struct source source = { read_file, &file->job->image_fd };
 
 	file->result = verify_pages(file->job, &source, file->totals, &file->bo);
 	return NULL;
@@ -59,8 +217,8 @@ static int open_pages(int id, struct kfd_jobs *jobs)
 }
 
 /* Logs if a thread cannot be started. */
-static int verify_files_of(const struct tool_kfd *kfd, const struct kfd_jobs *jobs,
-			   struct pages_file *files, struct verify_totals *totals)
+static int run_threads(const struct tool_kfd *kfd, const struct kfd_jobs *jobs,
+		       struct pages_file *files, struct totals *totals)
 {
 	uint32_t count = 0;
 	int ret = 0;
@@ -73,16 +231,16 @@ static int verify_files_of(const struct tool_kfd *kfd, const struct kfd_jobs *jo
 	}
 	for (uint32_t i = 0; i < count; i++)
 		(void)pthread_join(files[i].thread, NULL);
-	verify_end_progress(totals);
+	end_progress(totals);
 	return ret < 0 ? log_error(ret, "kfd %d: cannot start a thread", kfd->id) : 0;
 }
 
 /* Names the first BO that differs. */
-static int verify_contents(const struct tool_kfd *kfd, struct verify_totals *totals)
+static int verify_contents(const struct tool_kfd *kfd, struct totals *totals)
 {
 	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
 	_cleanup_free_ struct pages_file *files = NULL;
-	int ret = verify_list_pages(kfd, &jobs);
+	int ret = list_pages(kfd, &jobs);
 
 	if (!ret)
 		ret = open_pages(kfd->id, &jobs);
@@ -91,15 +249,15 @@ static int verify_contents(const struct tool_kfd *kfd, struct verify_totals *tot
 	files = calloc((size_t)jobs.num_jobs + 1, sizeof(*files));
 	if (!files)
 		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", kfd->id);
-	ret = verify_files_of(kfd, &jobs, files, totals);
+	ret = run_threads(kfd, &jobs, files, totals);
 	for (uint32_t i = 0; !ret && i < jobs.num_jobs; i++) {
 		if (files[i].result)
-			ret = verify_report(kfd, &jobs, files[i].job, files[i].bo, files[i].result);
+			ret = report(kfd, &jobs, files[i].job, files[i].bo, files[i].result);
 	}
 	return ret;
 }
 
-static int verify_directory(const struct tool_images *images, struct verify_totals *totals)
+static int verify_directory(const struct tool_images *images, struct totals *totals)
 {
 	int ret = 0;
 
@@ -110,7 +268,125 @@ static int verify_directory(const struct tool_images *images, struct verify_tota
 	return ret;
 }
 
-static void print_result(const struct verify_totals *totals, double seconds)
+/* --- an archive ----------------------------------------------------------------------------------
+ */
+
+struct verification {
+	const struct tool_images *images;
+	struct totals *totals;
+	/* The process of the last pages file, and its BOs. */
+	const struct tool_kfd *kfd;
+	struct kfd_jobs jobs;
+};
+
+static const struct tool_kfd *find_kfd(const struct tool_images *images, int id)
+{
+	for (size_t i = 0; i < images->num_kfds; i++) {
+		if (images->kfds[i].id == id && images->kfds[i].message->num_of_gpus)
+			return &images->kfds[i];
+	}
+	return NULL;
+}
+
+static int read_member(void *argument, void *bytes, size_t size)
+{
+	return tar_read(argument, bytes, size);
+}
+
+static int check_header(const struct verification *run, const struct image_name *image,
+			struct tar_member *member)
+{
+	uint64_t size = image_contents_size(run->kfd->message, image->gpu_id), header;
+	int ret = tar_read(member, &header, sizeof(header));
+
+	if (ret < 0 || le64toh(header) == size)
+		return ret;
+	return log_error(-EINVAL,
+			 "image " IMAGE_PAGES_NAME ": damaged: its header says %" PRIu64
+			 " bytes, but the BOs have %" PRIu64,
+			 image->id, image->gpu_id, le64toh(header), size);
+}
+
+/* tar_read() logs its errors. */
+static int verify_member(const struct verification *run, const struct image_name *image,
+			 struct tar_member *member)
+{
+	const struct source source = { read_member, member };
+	const struct content_job *job = run->jobs.jobs;
+	const struct content_bo *bo = NULL;
+	int ret = check_header(run, image, member);
+
+	while (job->gpu_id != image->gpu_id)
+		job++;
+	if (!ret)
+		ret = verify_pages(job, &source, run->totals, &bo);
+	return ret > 0 ? report(run->kfd, &run->jobs, job, bo, ret) : ret;
+}
+
+/* The pages files of a process follow each other in most archives. */
+static int list_bos(struct verification *run, const struct tool_kfd *kfd)
+{
+	if (run->kfd == kfd)
+		return 0;
+	kfd_jobs_done(&run->jobs);
+	run->kfd = kfd;
+	return list_pages(kfd, &run->jobs);
+}
+
+static int take_pages(const struct image_name *image, struct tar_member *member, void *argument)
+{
+	struct verification *run = argument;
+	const struct tool_kfd *kfd = find_kfd(run->images, image->id);
+	int ret;
+
+	if (!kfd || !image_contents_size(kfd->message, image->gpu_id))
+		return 0;
+	ret = list_bos(run, kfd);
+	return ret < 0 ? ret : verify_member(run, image, member);
+}
+
+/* That each pages file is there, with the size that the BOs have. */
+static int check_pages(const struct image_archive *archive, const struct tool_kfd *kfd)
+{
+	for (size_t i = 0; i < kfd->message->n_device_entries; i++) {
+		uint32_t gpu_id = kfd->message->device_entries[i]->gpu_id;
+		uint64_t size = gpu_id ? image_contents_size(kfd->message, gpu_id) : 0, found = 0;
+		int ret = size ? image_archive_find_pages(archive, kfd->id, gpu_id, &found) : 0;
+
+		if (ret < 0)
+			return log_error(ret, "image " IMAGE_PAGES_NAME " is not in the archive",
+					 kfd->id, gpu_id);
+		if (size && found != size + IMAGE_HEADER_SIZE)
+			return log_error(-EINVAL,
+					 "image " IMAGE_PAGES_NAME ": damaged: it has %" PRIu64
+					 " bytes, but the BOs need %" PRIu64,
+					 kfd->id, gpu_id, found, size + IMAGE_HEADER_SIZE);
+	}
+	return 0;
+}
+
+static int verify_archive(const struct image_archive *archive, const struct tool_images *images,
+			  struct totals *totals)
+{
+	struct verification run = { .images = images, .totals = totals };
+	const struct pages_reader reader = { .take = take_pages, .argument = &run };
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < images->num_kfds; i++) {
+		if (images->kfds[i].message->num_of_gpus)
+			ret = check_pages(archive, &images->kfds[i]);
+	}
+	if (!ret)
+		ret = image_archive_read_pages(archive, &reader);
+	kfd_jobs_done(&run.jobs);
+	end_progress(totals);
+	return ret;
+}
+
+/* --- the command ---------------------------------------------------------------------------------
+ */
+
+static void print_result(const struct totals *totals, double seconds)
 {
 	char size[16], rate[16];
 
@@ -141,9 +417,8 @@ static bool is_damage(int ret)
 
 static int verify(const struct tool_images *images, const struct tool_request *request)
 {
-	struct verify_totals totals = { .lock = PTHREAD_MUTEX_INITIALIZER,
-					.shows_progress =
-						!request->quiet && isatty(STDERR_FILENO) };
+	struct totals totals = { .lock = PTHREAD_MUTEX_INITIALIZER,
+				 .shows_progress = !request->quiet && isatty(STDERR_FILENO) };
 	double begin = now_seconds();
 	int ret = verify_images(images, request->quiet);
 
