@@ -59,12 +59,12 @@ static void print_map(const char *name, const char *verdict, const struct topolo
 		       map->num_extra);
 }
 
-static int read_saved(const struct tool_kfd *kfd, struct topology *saved)
+static int read_saved(const struct tool_image *image, struct topology *saved)
 {
-	int ret = topology_entries_read(kfd->message->device_entries,
-					kfd->message->n_device_entries, saved);
+	int ret = topology_entries_read(image->kfd->device_entries, image->kfd->n_device_entries,
+					saved);
 
-	return ret < 0 ? log_error(ret, "kfd %d: cannot read the saved topology", kfd->id) : 0;
+	return ret < 0 ? log_error(ret, "kfd %d: cannot read the saved topology", image->id) : 0;
 }
 
 /* Two processes may only share a GPU if they shared it before. */
@@ -102,62 +102,64 @@ static int fit_decide(struct fit *fit, const char *name, const struct topology *
 }
 
 /* RESTORE answers EPERM. */
-static int check_xnack(const struct fit *fit, const struct tool_kfd *kfd, const struct gpu_map *map)
+static int check_xnack(const struct fit *fit, const struct tool_image *image,
+		       const struct gpu_map *map)
 {
-	for (size_t i = 0; kfd_priv_has_xnack(&kfd->priv) && i < map->num_nodes; i++) {
+	for (size_t i = 0; kfd_priv_has_xnack(&image->priv) && i < map->num_nodes; i++) {
 		const struct topology_node *gpu = map->local[i];
 
 		if (gpu && amdgpu_module_forbids_xnack(gpu, fit->noretry))
 			return log_error(
 				-EPERM,
 				"kfd %d: the process was saved with XNACK on, which GPU 0x%04x does not support (gfx10 or newer, or amdgpu.noretry=1)",
-				kfd->id, gpu->gpu_id);
+				image->id, gpu->gpu_id);
 	}
 	return 0;
 }
 
-static void print_xnack(const struct fit *fit, const struct tool_kfd *kfd,
+static void print_xnack(const struct fit *fit, const struct tool_image *image,
 			const struct gpu_map *map)
 {
 	bool depends = false;
 
 	for (size_t i = 0; i < map->num_nodes; i++)
 		depends |= map->local[i] && amdgpu_module_forbids_xnack(map->local[i], 1);
-	if (depends && !fit->kfd_minor && kfd_priv_has_xnack(&kfd->priv))
+	if (depends && !fit->kfd_minor && kfd_priv_has_xnack(&image->priv))
 		printf("  not checked: whether amdgpu has noretry=0 there, which these GPUs need for XNACK\n");
 }
 
-static bool has_compute_queues(const struct tool_kfd *kfd)
+static bool has_compute_queues(const struct tool_image *image)
 {
 	bool found = false;
 
-	for (size_t i = 0; i < kfd->num_queues; i++)
-		found |= kfd->queues[i].type == KFD_PRIV_QUEUE_COMPUTE;
+	for (size_t i = 0; i < image->num_queues; i++)
+		found |= image->queues[i].type == KFD_PRIV_QUEUE_COMPUTE;
 	return found;
 }
 
 /* How many XCCs a driver restores, and whether it counts those of partitions right, shows its
  * version. */
-static void print_xccs(const struct fit *fit, const struct tool_kfd *kfd, const struct gpu_map *map)
+static void print_xccs(const struct fit *fit, const struct tool_image *image,
+		       const struct gpu_map *map)
 {
 	bool depends = false;
 
 	for (size_t i = 0; i < map->num_nodes; i++)
 		depends |= map->local[i] && topology_has_partitions(map->local[i]);
-	if (depends && !fit->kfd_minor && has_compute_queues(kfd))
+	if (depends && !fit->kfd_minor && has_compute_queues(image))
 		printf("  not checked: whether the driver there restores compute queues on GPUs with several XCCs, or partitions of them\n");
 }
 
 /* What a restore checks after the mapping, before it calls the driver. Extra GPUs count as hidden.
  */
-static int check_saved_process(const struct fit *fit, const struct tool_kfd *kfd,
+static int check_saved_process(const struct fit *fit, const struct tool_image *image,
 			       struct topology *saved, struct gpu_map *map)
 {
 	struct restored_task task = {
-		.vpid = (pid_t)kfd->message->pid,
-		.kfd = kfd->message,
-		.layout = kfd->priv.layout,
-		.kfd_id = kfd->id,
+		.vpid = (pid_t)image->kfd->pid,
+		.kfd = image->kfd,
+		.layout = image->priv.layout,
+		.kfd_id = image->id,
 		.saved = *saved,
 		.local = *fit->local,
 		.map = *map,
@@ -167,33 +169,33 @@ static int check_saved_process(const struct fit *fit, const struct tool_kfd *kfd
 	int ret = queue_check_task(&task, fit->kfd_minor, fit->options->force);
 
 	if (!ret && fit->kfd_minor)
-		ret = fit_driver_check(kfd, fit->kfd_minor);
+		ret = fit_driver_check(image, fit->kfd_minor);
 	if (!ret)
 		ret = gpu_ids_check(&task, MMAP_UNASKED, fit->options->force);
-	return ret < 0 ? ret : check_xnack(fit, kfd, map);
+	return ret < 0 ? ret : check_xnack(fit, image, map);
 }
 
-static int fit_process(struct fit *fit, const struct tool_kfd *kfd)
+static int fit_process(struct fit *fit, const struct tool_image *image)
 {
 	_cleanup_(topology_done) struct topology saved = { 0 };
 	_cleanup_(map_done) struct gpu_map map = { 0 };
 	char name[64];
-	int ret = read_saved(kfd, &saved);
+	int ret = read_saved(image, &saved);
 
-	(void)snprintf(name, sizeof(name), "process %u (kfd %d)", kfd->message->pid, kfd->id);
+	(void)snprintf(name, sizeof(name), "process %u (kfd %d)", image->kfd->pid, image->id);
 	if (!ret)
 		ret = fit_decide(fit, name, &saved, &map);
 	if (ret < 0)
 		return ret;
-	ret = check_saved_process(fit, kfd, &saved, &map);
+	ret = check_saved_process(fit, image, &saved, &map);
 	if (!fit->quiet)
 		print_map(name, ret < 0 ? "does not fit, with this mapping" : "fits", &saved, &map);
 	if (!fit->quiet && !ret) {
-		print_xnack(fit, kfd, &map);
-		print_xccs(fit, kfd, &map);
+		print_xnack(fit, image, &map);
+		print_xccs(fit, image, &map);
 	}
 	if (!fit->quiet && fit->kfd_minor)
-		fit_driver_print(kfd, fit->kfd_minor);
+		fit_driver_print(image, fit->kfd_minor);
 	return ret;
 }
 
@@ -258,28 +260,24 @@ static int read_machine(const char *tree, struct topology *ret_local)
 	return 0;
 }
 
-/* A restore refuses such an image of CRIU's own plugin, whatever the GPUs. */
-static int check_renders(const struct tool_images *images)
-{
-	for (size_t i = 0; i < images->num_renders; i++) {
-		const CriuRenderNode *node = images->renders[i].message;
-
-		if (node->num_of_bos || node->n_bo_entries)
-			return log_error(
-				-EOPNOTSUPP,
-				"render node %d: the image has GEM objects, which cannot be restored yet",
-				images->renders[i].id);
-	}
-	return 0;
-}
-
-/* A restore refuses such an image of CRIU's own plugin, which names no object. */
-static int check_dmabufs(const struct tool_images *images)
+/* A restore refuses such images of CRIU's own plugin, whatever the GPUs: those with GEM objects,
+ * and those of dma-bufs, which name no object. */
+static int check_others(const struct tool_images *images)
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < images->num_dmabufs; i++)
-		ret = image_validate_dmabuf(images->dmabufs[i].id, images->dmabufs[i].message);
+	for (size_t i = 0; !ret && i < images->count; i++) {
+		const struct tool_image *image = &images->list[i];
+
+		if (image->kind == IMAGE_DMABUF)
+			ret = image_validate_dmabuf(image->id, image->dmabuf);
+		if (image->kind == IMAGE_RENDER &&
+		    (image->render->num_of_bos || image->render->n_bo_entries))
+			ret = log_error(
+				-EOPNOTSUPP,
+				"render node %d: the image has GEM objects, which cannot be restored yet",
+				image->id);
+	}
 	return ret;
 }
 
@@ -287,11 +285,9 @@ static bool is_of_process(const struct tool_images *images, uint32_t node_id)
 {
 	bool found = false;
 
-	for (size_t i = 0; i < images->num_kfds; i++) {
-		const CriuKfd *kfd = images->kfds[i].message;
-
-		for (size_t j = 0; j < kfd->n_device_entries; j++)
-			found |= kfd->device_entries[j]->node_id == node_id;
+	IMAGES_FOR_EACH (images, image, IMAGE_KFD) {
+		for (size_t i = 0; i < image->kfd->n_device_entries; i++)
+			found |= image->kfd->device_entries[i]->node_id == node_id;
 	}
 	return found;
 }
@@ -299,16 +295,16 @@ static bool is_of_process(const struct tool_images *images, uint32_t node_id)
 /* The GPU of a render node that no process with KFD state sees. The image does not name its
  * process. */
 static int fit_render(struct fit *fit, const struct tool_images *images,
-		      const struct tool_render *render)
+		      const struct tool_image *image)
 {
 	_cleanup_(topology_done) struct topology saved = { 0 };
 	_cleanup_(map_done) struct gpu_map map = { 0 };
-	KfdDeviceEntry *device = render->message->device;
+	KfdDeviceEntry *device = image->render->device;
 	char name[64];
 	int ret;
 
-	(void)snprintf(name, sizeof(name), "render node %d", render->id);
-	if (!device && !images->num_kfds)
+	(void)snprintf(name, sizeof(name), "render node %d", image->id);
+	if (!device && !images_next(images, IMAGE_KFD, NULL))
 		return log_error(
 			-EINVAL,
 			"%s: the image says nothing of its GPU, and no process has KFD state",
@@ -328,28 +324,30 @@ static int read_tree(const struct tool_images *images, struct map_tree *tree)
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < images->num_kfds; i++)
-		ret = queue_check_add_image(images->kfds[i].message, tree);
-	for (size_t i = 0; !ret && i < images->num_renders; i++)
-		ret = map_tree_add_render(tree, images->renders[i].message);
+	for (size_t i = 0; !ret && i < images->count; i++) {
+		const struct tool_image *image = &images->list[i];
+
+		if (image->kind == IMAGE_KFD)
+			ret = queue_check_add_image(image->kfd, tree);
+		if (image->kind == IMAGE_RENDER)
+			ret = map_tree_add_render(tree, image->render);
+	}
 	map_tree_sort(tree);
 	return ret < 0 ? log_error(ret, "cannot read the saved topologies") : 0;
 }
 
 static int fit_all(struct fit *fit, const struct tool_images *images)
 {
-	int ret = 0, worst = check_renders(images);
+	int ret = 0, worst = check_others(images);
 
-	if (!worst)
-		worst = check_dmabufs(images);
-	for (size_t i = 0; ret != -ENOMEM && i < images->num_kfds; i++) {
-		if (!images->kfds[i].message->num_of_gpus)
-			continue;
-		ret = fit_process(fit, &images->kfds[i]);
-		worst = ret < 0 ? ret : worst;
-	}
-	for (size_t i = 0; ret != -ENOMEM && i < images->num_renders; i++) {
-		ret = fit_render(fit, images, &images->renders[i]);
+	for (size_t i = 0; ret != -ENOMEM && i < images->count; i++) {
+		const struct tool_image *image = &images->list[i];
+
+		ret = 0;
+		if (image->kind == IMAGE_KFD && image->kfd->num_of_gpus)
+			ret = fit_process(fit, image);
+		if (image->kind == IMAGE_RENDER)
+			ret = fit_render(fit, images, image);
 		worst = ret < 0 ? ret : worst;
 	}
 	return worst;

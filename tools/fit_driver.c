@@ -20,12 +20,12 @@
 #define FIRST_WITH_64 14
 #define SIZE_WITH_64  272
 
-int fit_driver_check(const struct tool_kfd *kfd, uint32_t kfd_minor)
+int fit_driver_check(const struct tool_image *image, uint32_t kfd_minor)
 {
-	const uint64_t size = kfd->priv.layout.bo_size;
+	const uint64_t size = image->priv.layout.bo_size;
 	bool wide;
 
-	if (!kfd->priv.num_bos || !kfd->priv.layout.is_known)
+	if (!image->priv.num_bos || !image->priv.layout.is_known)
 		return 0;
 	wide = size >= SIZE_WITH_64;
 	if (!(wide && kfd_minor <= LAST_WITH_16) && !(!wide && kfd_minor >= FIRST_WITH_64))
@@ -34,7 +34,7 @@ int fit_driver_check(const struct tool_kfd *kfd, uint32_t kfd_minor)
 			 "kfd %d: the driver has saved %" PRIu64
 			 " bytes for each BO, and that of this machine (KFD 1.%" PRIu32
 			 ") reads records of another size; restore under the kernel of the dump",
-			 kfd->id, size, kfd_minor);
+			 image->id, size, kfd_minor);
 }
 
 static bool is_equal(const char *saved, const char *here)
@@ -48,9 +48,9 @@ static void print_driver(const char *kernel, uint32_t kfd_minor, const char *ver
 	       version);
 }
 
-void fit_driver_print(const struct tool_kfd *kfd, uint32_t kfd_minor)
+void fit_driver_print(const struct tool_image *image, uint32_t kfd_minor)
 {
-	const SavedOn *saved = kfd->message->saved_on;
+	const SavedOn *saved = image->kfd->saved_on;
 	char version[SAVED_ON_TEXT] = "", source[SAVED_ON_TEXT] = "";
 	struct utsname here;
 

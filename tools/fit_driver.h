@@ -8,9 +8,9 @@
 #include "images.h"
 
 /* Refuses records of BOs that a driver with KFD 1.@kfd_minor does not read. Logs on error. */
-int fit_driver_check(const struct tool_kfd *kfd, uint32_t kfd_minor);
+int fit_driver_check(const struct tool_image *image, uint32_t kfd_minor);
 /* Prints both drivers if the image is of another one than that of this machine, KFD 1.@kfd_minor.
  */
-void fit_driver_print(const struct tool_kfd *kfd, uint32_t kfd_minor);
+void fit_driver_print(const struct tool_image *image, uint32_t kfd_minor);
 
 #endif

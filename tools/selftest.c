@@ -65,8 +65,7 @@ static int check_choice(const struct selftest *selftest)
 {
 	bool found = false;
 
-	SELFTEST_FOR_EACH_GPU(selftest, gpu, index)
-	{
+	SELFTEST_FOR_EACH_GPU (selftest, gpu, index) {
 		found = true;
 		if (gpu->in_use && !selftest->request->force)
 			return trouble(
@@ -141,8 +140,7 @@ static uint64_t default_size(const struct selftest *selftest)
 
 	if (selftest->request->quick)
 		return 0;
-	SELFTEST_FOR_EACH_GPU(selftest, gpu, index)
-	{
+	SELFTEST_FOR_EACH_GPU (selftest, gpu, index) {
 		uint64_t total = read_vram(gpu, "total"), used = read_vram(gpu, "used");
 		uint64_t share = total > used ? (total - used) / 8 : 0;
 
@@ -190,8 +188,7 @@ static uint64_t bytes_of_job(const struct selftest *selftest)
 {
 	uint64_t most = 0;
 
-	SELFTEST_FOR_EACH_GPU(selftest, gpu, index)
-	{
+	SELFTEST_FOR_EACH_GPU (selftest, gpu, index) {
 		uint64_t bytes = gpu->simd_count * SIMD_BYTES;
 
 		most = bytes > most ? bytes : most;

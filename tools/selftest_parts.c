@@ -238,8 +238,7 @@ int selftest_parts_run(struct selftest *selftest)
 	int ret;
 
 	skip_manners(selftest);
-	SELFTEST_FOR_EACH_GPU(selftest, gpu, index)
-	{
+	SELFTEST_FOR_EACH_GPU (selftest, gpu, index) {
 		ret = try_gpu(selftest, gpu, index - 1, &together);
 		if (ret)
 			return ret;

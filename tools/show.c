@@ -36,9 +36,9 @@ static void print_gpus(const CriuKfd *kfd)
 }
 
 /* Only if there are some: most file systems cannot share. */
-static void print_shared_blocks(const struct tool_kfd *image)
+static void print_shared_blocks(const struct tool_image *image)
 {
-	const CriuKfd *kfd = image->message;
+	const CriuKfd *kfd = image->kfd;
 	char text[16];
 
 	for (size_t i = 0; i < kfd->n_device_entries; i++) {
@@ -80,7 +80,7 @@ static void print_bos(const CriuKfd *kfd)
 		print_kind("imported", &imports);
 }
 
-static void print_objects(const struct tool_kfd *image)
+static void print_objects(const struct tool_image *image)
 {
 	const struct kfd_layout *layout = &image->priv.layout;
 	size_t num_events = image->priv.num_objects - image->num_queues - layout->num_svm_ranges;
@@ -88,7 +88,7 @@ static void print_objects(const struct tool_kfd *image)
 	if (!layout->is_known) {
 		printf("  private data of an unknown layout: %" PRIu32
 		       " queues, events and SVM ranges\n",
-		       image->message->num_of_objects);
+		       image->kfd->num_of_objects);
 		return;
 	}
 	for (size_t i = 0; i < image->num_queues; i++)
@@ -210,9 +210,9 @@ static void print_saved_on(const SavedOn *saved)
 	printf("\n");
 }
 
-static void print_kfd(const struct tool_kfd *image)
+static void print_kfd(const struct tool_image *image)
 {
-	const CriuKfd *kfd = image->message;
+	const CriuKfd *kfd = image->kfd;
 	uint32_t owner = 0;
 
 	if (!kfd->num_of_gpus) {
@@ -236,9 +236,9 @@ static void print_kfd(const struct tool_kfd *image)
 		printf("  /dev/shm/hsakmt_shared_mem: %" PRIu64 " bytes\n", kfd->shared_mem_size);
 }
 
-static void print_render(const struct tool_render *image)
+static void print_render(const struct tool_image *image)
 {
-	const CriuRenderNode *node = image->message;
+	const CriuRenderNode *node = image->render;
 
 	printf("amdgpu-renderD-%d.img: ", image->id);
 	if (node->has_drm_render_minor)
@@ -251,9 +251,9 @@ static void print_render(const struct tool_render *image)
 	printf("\n");
 }
 
-static void print_dmabuf(const struct tool_dmabuf *image)
+static void print_dmabuf(const struct tool_image *image)
 {
-	const CriuDmabufNode *dmabuf = image->message;
+	const CriuDmabufNode *dmabuf = image->dmabuf;
 
 	printf("amdgpu-dmabuf_%d.img: dma-buf of ", image->id);
 	if (dmabuf->has_object)
@@ -261,6 +261,16 @@ static void print_dmabuf(const struct tool_dmabuf *image)
 		       dmabuf->owner_pid);
 	else
 		printf("GEM handle %" PRIu32 ", which a restore refuses\n", dmabuf->gem_handle);
+}
+
+static void print_image(const struct tool_image *image)
+{
+	if (image->kind == IMAGE_KFD)
+		print_kfd(image);
+	else if (image->kind == IMAGE_RENDER)
+		print_render(image);
+	else
+		print_dmabuf(image);
 }
 
 int show_run(const struct tool_request *request)
@@ -271,11 +281,7 @@ int show_run(const struct tool_request *request)
 		return TOOL_TROUBLE;
 	if (request->json)
 		return show_json(&images);
-	for (size_t i = 0; i < images.num_kfds; i++)
-		print_kfd(&images.kfds[i]);
-	for (size_t i = 0; i < images.num_renders; i++)
-		print_render(&images.renders[i]);
-	for (size_t i = 0; i < images.num_dmabufs; i++)
-		print_dmabuf(&images.dmabufs[i]);
+	for (size_t i = 0; i < images.count; i++)
+		print_image(&images.list[i]);
 	return TOOL_YES;
 }

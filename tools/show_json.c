@@ -72,9 +72,9 @@ static json_object *describe_sum(const struct bo_sum *sum)
 	return object;
 }
 
-static json_object *describe_gpu(const struct tool_kfd *image, const KfdDeviceEntry *gpu)
+static json_object *describe_gpu(const struct tool_image *image, const KfdDeviceEntry *gpu)
 {
-	struct bo_sum contents = facts_sum(image->message, BO_WITH_CONTENTS, gpu->gpu_id);
+	struct bo_sum contents = facts_sum(image->kfd, BO_WITH_CONTENTS, gpu->gpu_id);
 	json_object *object = json_object_new_object();
 	char text[TEXT_UNIQUE_ID];
 
@@ -94,9 +94,9 @@ static json_object *describe_gpu(const struct tool_kfd *image, const KfdDeviceEn
 	return object;
 }
 
-static json_object *describe_gpus(const struct tool_kfd *image)
+static json_object *describe_gpus(const struct tool_image *image)
 {
-	const CriuKfd *kfd = image->message;
+	const CriuKfd *kfd = image->kfd;
 	json_object *list = json_object_new_array();
 
 	for (size_t i = 0; i < kfd->n_device_entries; i++) {
@@ -118,7 +118,7 @@ static json_object *describe_bos(const CriuKfd *kfd)
 	return object;
 }
 
-static json_object *describe_queues(const struct tool_kfd *image)
+static json_object *describe_queues(const struct tool_image *image)
 {
 	json_object *list = json_object_new_array();
 
@@ -211,11 +211,11 @@ static json_object *describe_saved_on(const SavedOn *saved)
 	return object;
 }
 
-static json_object *describe_process(const struct tool_kfd *image)
+static json_object *describe_process(const struct tool_image *image)
 {
 	const struct kfd_layout *layout = &image->priv.layout;
 	json_object *object = json_object_new_object();
-	const CriuKfd *kfd = image->message;
+	const CriuKfd *kfd = image->kfd;
 	const struct bo_sum shared = facts_sum(kfd, BO_SHARED, 0),
 			    imports = facts_sum(kfd, BO_IMPORT, 0);
 
@@ -241,9 +241,9 @@ static json_object *describe_process(const struct tool_kfd *image)
 	return object;
 }
 
-static json_object *describe_render(const struct tool_render *image)
+static json_object *describe_render(const struct tool_image *image)
 {
-	const CriuRenderNode *node = image->message;
+	const CriuRenderNode *node = image->render;
 	json_object *object = json_object_new_object();
 
 	add(object, "image", image_of(IMAGE_RENDER_NAME, image->id));
@@ -256,9 +256,9 @@ static json_object *describe_render(const struct tool_render *image)
 	return object;
 }
 
-static json_object *describe_dmabuf(const struct tool_dmabuf *image)
+static json_object *describe_dmabuf(const struct tool_image *image)
 {
-	const CriuDmabufNode *dmabuf = image->message;
+	const CriuDmabufNode *dmabuf = image->dmabuf;
 	json_object *object = json_object_new_object();
 
 	add(object, "image", image_of(IMAGE_DMABUF_NAME, image->id));
@@ -269,33 +269,29 @@ static json_object *describe_dmabuf(const struct tool_dmabuf *image)
 	return object;
 }
 
-static json_object *describe_dmabufs(const struct tool_images *images)
-{
-	json_object *list = json_object_new_array();
-
-	for (size_t i = 0; i < images->num_dmabufs; i++)
-		append(list, describe_dmabuf(&images->dmabufs[i]));
-	return list;
-}
-
 static json_object *describe(const struct tool_images *images)
 {
 	json_object *root = json_object_new_object(), *processes = json_object_new_array(),
-		    *plain = json_object_new_array(), *renders = json_object_new_array();
+		    *plain = json_object_new_array(), *renders = json_object_new_array(),
+		    *dmabufs = json_object_new_array();
 
 	add(root, "format", number(FORMAT));
 	add(root, "processes", processes);
 	add(root, "kfd_without_state", plain);
 	add(root, "render_nodes", renders);
-	add(root, "dma_bufs", describe_dmabufs(images));
-	for (size_t i = 0; i < images->num_kfds; i++) {
-		if (images->kfds[i].message->num_of_gpus)
-			append(processes, describe_process(&images->kfds[i]));
+	add(root, "dma_bufs", dmabufs);
+	for (size_t i = 0; i < images->count; i++) {
+		const struct tool_image *image = &images->list[i];
+
+		if (image->kind == IMAGE_DMABUF)
+			append(dmabufs, describe_dmabuf(image));
+		else if (image->kind == IMAGE_RENDER)
+			append(renders, describe_render(image));
+		else if (image->kfd->num_of_gpus)
+			append(processes, describe_process(image));
 		else
-			append(plain, image_of(IMAGE_KFD_NAME, images->kfds[i].id));
+			append(plain, image_of(IMAGE_KFD_NAME, image->id));
 	}
-	for (size_t i = 0; i < images->num_renders; i++)
-		append(renders, describe_render(&images->renders[i]));
 	return root;
 }
 

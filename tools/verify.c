@@ -70,17 +70,17 @@ static int read_state(const CriuKfd *kfd, struct kfd_state *state)
 
 /* Makes a job of each pages file of the process, with the checksums of its BOs. Logs on error.
  * -EBADMSG: the checksums are damaged. Free the result with kfd_jobs_done(). */
-static int list_pages(const struct tool_kfd *kfd, struct kfd_jobs *ret_jobs)
+static int list_pages(const struct tool_image *process, struct kfd_jobs *ret_jobs)
 {
 	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
 	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
-	int ret = read_state(kfd->message, &state);
+	int ret = read_state(process->kfd, &state);
 
 	if (!ret)
-		ret = kfd_jobs_init_saved(&state, kfd->message, &jobs);
+		ret = kfd_jobs_init_saved(&state, process->kfd, &jobs);
 	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot list its BOs", kfd->id);
-	ret = kfd_jobs_set_checksums(&jobs, kfd->id, kfd->message);
+		return log_error(ret, "kfd %d: cannot list its BOs", process->id);
+	ret = kfd_jobs_set_checksums(&jobs, process->id, process->kfd);
 	if (ret < 0)
 		return ret;
 	*ret_jobs = take_struct(jobs);
@@ -155,7 +155,7 @@ static int verify_pages(const struct content_job *job, const struct source *sour
 }
 
 /* Logs a result of verify_pages() but 0. Return: -EBADMSG if the BO differs, or @result. */
-static int report(const struct tool_kfd *kfd, const struct kfd_jobs *jobs,
+static int report(const struct tool_image *process, const struct kfd_jobs *jobs,
 		  const struct content_job *job, const struct content_bo *bo, int result)
 {
 	uint64_t offset = IMAGE_HEADER_SIZE + content_size(job->bos, (size_t)(bo - job->bos));
@@ -164,12 +164,12 @@ static int report(const struct tool_kfd *kfd, const struct kfd_jobs *jobs,
 
 	while (jobs->by_index[index] != bo)
 		index++;
-	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, kfd->id, job->gpu_id);
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, process->id, job->gpu_id);
 	return log_error(result > 0 ? -EBADMSG : result,
 			 "image %s: BO %" PRIu32 " (VA 0x%" PRIx64 ", %" PRIu64
 			 " bytes, at offset %" PRIu64 ") of process %" PRIu32 ": %s",
-			 name, index, kfd->message->bo_entries[index]->addr, bo->size, offset,
-			 kfd->message->pid,
+			 name, index, process->kfd->bo_entries[index]->addr, bo->size, offset,
+			 process->kfd->pid,
 			 result > 0 ? "its contents are not those that were saved"
 				    : "cannot read it");
 }
@@ -217,7 +217,7 @@ static int open_pages(int id, struct kfd_jobs *jobs)
 }
 
 /* Logs if a thread cannot be started. */
-static int run_threads(const struct tool_kfd *kfd, const struct kfd_jobs *jobs,
+static int run_threads(const struct tool_image *process, const struct kfd_jobs *jobs,
 		       struct pages_file *files, struct totals *totals)
 {
 	uint32_t count = 0;
@@ -232,27 +232,27 @@ static int run_threads(const struct tool_kfd *kfd, const struct kfd_jobs *jobs,
 	for (uint32_t i = 0; i < count; i++)
 		(void)pthread_join(files[i].thread, NULL);
 	end_progress(totals);
-	return ret < 0 ? log_error(ret, "kfd %d: cannot start a thread", kfd->id) : 0;
+	return ret < 0 ? log_error(ret, "kfd %d: cannot start a thread", process->id) : 0;
 }
 
 /* Names the first BO that differs. */
-static int verify_contents(const struct tool_kfd *kfd, struct totals *totals)
+static int verify_contents(const struct tool_image *process, struct totals *totals)
 {
 	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
 	_cleanup_free_ struct pages_file *files = NULL;
-	int ret = list_pages(kfd, &jobs);
+	int ret = list_pages(process, &jobs);
 
 	if (!ret)
-		ret = open_pages(kfd->id, &jobs);
+		ret = open_pages(process->id, &jobs);
 	if (ret < 0)
 		return ret;
 	files = calloc((size_t)jobs.num_jobs + 1, sizeof(*files));
 	if (!files)
-		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", kfd->id);
-	ret = run_threads(kfd, &jobs, files, totals);
+		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", process->id);
+	ret = run_threads(process, &jobs, files, totals);
 	for (uint32_t i = 0; !ret && i < jobs.num_jobs; i++) {
 		if (files[i].result)
-			ret = report(kfd, &jobs, files[i].job, files[i].bo, files[i].result);
+			ret = report(process, &jobs, files[i].job, files[i].bo, files[i].result);
 	}
 	return ret;
 }
@@ -261,9 +261,9 @@ static int verify_directory(const struct tool_images *images, struct totals *tot
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < images->num_kfds; i++) {
-		if (images->kfds[i].message->num_of_gpus)
-			ret = verify_contents(&images->kfds[i], totals);
+	IMAGES_FOR_EACH (images, image, IMAGE_KFD) {
+		if (!ret && image->kfd->num_of_gpus)
+			ret = verify_contents(image, totals);
 	}
 	return ret;
 }
@@ -275,15 +275,15 @@ struct verification {
 	const struct tool_images *images;
 	struct totals *totals;
 	/* The process of the last pages file, and its BOs. */
-	const struct tool_kfd *kfd;
+	const struct tool_image *process;
 	struct kfd_jobs jobs;
 };
 
-static const struct tool_kfd *find_kfd(const struct tool_images *images, int id)
+static const struct tool_image *find_process(const struct tool_images *images, int id)
 {
-	for (size_t i = 0; i < images->num_kfds; i++) {
-		if (images->kfds[i].id == id && images->kfds[i].message->num_of_gpus)
-			return &images->kfds[i];
+	IMAGES_FOR_EACH (images, image, IMAGE_KFD) {
+		if (image->id == id)
+			return image;
 	}
 	return NULL;
 }
@@ -296,7 +296,7 @@ static int read_member(void *argument, void *bytes, size_t size)
 static int check_header(const struct verification *run, const struct image_name *image,
 			struct tar_member *member)
 {
-	uint64_t size = image_contents_size(run->kfd->message, image->gpu_id), header;
+	uint64_t size = image_contents_size(run->process->kfd, image->gpu_id), header;
 	int ret = tar_read(member, &header, sizeof(header));
 
 	if (ret < 0 || le64toh(header) == size)
@@ -320,47 +320,47 @@ static int verify_member(const struct verification *run, const struct image_name
 		job++;
 	if (!ret)
 		ret = verify_pages(job, &source, run->totals, &bo);
-	return ret > 0 ? report(run->kfd, &run->jobs, job, bo, ret) : ret;
+	return ret > 0 ? report(run->process, &run->jobs, job, bo, ret) : ret;
 }
 
 /* The pages files of a process follow each other in most archives. */
-static int list_bos(struct verification *run, const struct tool_kfd *kfd)
+static int list_bos(struct verification *run, const struct tool_image *process)
 {
-	if (run->kfd == kfd)
+	if (run->process == process)
 		return 0;
 	kfd_jobs_done(&run->jobs);
-	run->kfd = kfd;
-	return list_pages(kfd, &run->jobs);
+	run->process = process;
+	return list_pages(process, &run->jobs);
 }
 
 static int take_pages(const struct image_name *image, struct tar_member *member, void *argument)
 {
 	struct verification *run = argument;
-	const struct tool_kfd *kfd = find_kfd(run->images, image->id);
+	const struct tool_image *process = find_process(run->images, image->id);
 	int ret;
 
-	if (!kfd || !image_contents_size(kfd->message, image->gpu_id))
+	if (!process || !image_contents_size(process->kfd, image->gpu_id))
 		return 0;
-	ret = list_bos(run, kfd);
+	ret = list_bos(run, process);
 	return ret < 0 ? ret : verify_member(run, image, member);
 }
 
 /* That each pages file is there, with the size that the BOs have. */
-static int check_pages(const struct image_archive *archive, const struct tool_kfd *kfd)
+static int check_pages(const struct image_archive *archive, const struct tool_image *process)
 {
-	for (size_t i = 0; i < kfd->message->n_device_entries; i++) {
-		uint32_t gpu_id = kfd->message->device_entries[i]->gpu_id;
-		uint64_t size = gpu_id ? image_contents_size(kfd->message, gpu_id) : 0, found = 0;
-		int ret = size ? image_archive_find_pages(archive, kfd->id, gpu_id, &found) : 0;
+	for (size_t i = 0; i < process->kfd->n_device_entries; i++) {
+		uint32_t gpu_id = process->kfd->device_entries[i]->gpu_id;
+		uint64_t size = gpu_id ? image_contents_size(process->kfd, gpu_id) : 0, found = 0;
+		int ret = size ? image_archive_find_pages(archive, process->id, gpu_id, &found) : 0;
 
 		if (ret < 0)
 			return log_error(ret, "image " IMAGE_PAGES_NAME " is not in the archive",
-					 kfd->id, gpu_id);
+					 process->id, gpu_id);
 		if (size && found != size + IMAGE_HEADER_SIZE)
 			return log_error(-EINVAL,
 					 "image " IMAGE_PAGES_NAME ": damaged: it has %" PRIu64
 					 " bytes, but the BOs need %" PRIu64,
-					 kfd->id, gpu_id, found, size + IMAGE_HEADER_SIZE);
+					 process->id, gpu_id, found, size + IMAGE_HEADER_SIZE);
 	}
 	return 0;
 }
@@ -372,9 +372,8 @@ static int verify_archive(const struct image_archive *archive, const struct tool
 	const struct pages_reader reader = { .take = take_pages, .argument = &run };
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < images->num_kfds; i++) {
-		if (images->kfds[i].message->num_of_gpus)
-			ret = check_pages(archive, &images->kfds[i]);
+	IMAGES_FOR_EACH (images, image, IMAGE_KFD) {
+		ret = ret ? ret : check_pages(archive, image);
 	}
 	if (!ret)
 		ret = image_archive_read_pages(archive, &reader);
@@ -422,8 +421,9 @@ static int verify(const struct tool_images *images, const struct tool_request *r
 	double begin = now_seconds();
 	int ret = verify_images(images, request->quiet);
 
-	for (size_t i = 0; i < images->num_kfds; i++)
-		totals.all_bytes += sum_contents(images->kfds[i].message);
+	IMAGES_FOR_EACH (images, image, IMAGE_KFD) {
+		totals.all_bytes += sum_contents(image->kfd);
+	}
 	if (!ret)
 		ret = host_archive() ? verify_archive(host_archive(), images, &totals)
 				     : verify_directory(images, &totals);

@@ -30,16 +30,15 @@
 /* Two states of one process are from two dumps. */
 static int check_kfds(const struct tool_images *images)
 {
-	for (size_t i = 0; i < images->num_kfds; i++) {
-		const struct tool_kfd *kfd = &images->kfds[i], *first;
+	IMAGES_FOR_EACH (images, image, IMAGE_KFD) {
+		const struct tool_image *first = images_find_process(images, image->kfd->pid);
 
-		first = images_find_process(images, kfd->message->pid);
-		if (kfd->message->num_of_gpus && first != kfd)
+		if (image->kfd->num_of_gpus && first != image)
 			return log_error(
 				-EINVAL,
 				"images: kfd %d and kfd %d both have the state of process %" PRIu32
 				", so they are from two dumps",
-				first->id, kfd->id, kfd->message->pid);
+				first->id, image->id, image->kfd->pid);
 	}
 	return 0;
 }
@@ -91,8 +90,9 @@ static int list_objects(const struct tool_images *images, struct object_list *ob
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < images->num_kfds; i++)
-		ret = add_objects(images->kfds[i].message, objects);
+	IMAGES_FOR_EACH (images, image, IMAGE_KFD) {
+		ret = ret ? ret : add_objects(image->kfd, objects);
+	}
 	if (ret < 0)
 		return log_error(ret, "images: cannot list their shared BOs");
 	if (objects->count)
@@ -118,10 +118,10 @@ static bool agree(const struct object *object, const KfdBoEntry *bo)
 	       (!object->by_share_handle || object->alloc_flags == bo->alloc_flags);
 }
 
-static int check_imports(const struct tool_kfd *kfd, const struct object_list *objects)
+static int check_imports(const struct tool_image *image, const struct object_list *objects)
 {
-	for (size_t i = 0; i < kfd->message->n_bo_entries; i++) {
-		const KfdBoEntry *bo = kfd->message->bo_entries[i];
+	for (size_t i = 0; i < image->kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = image->kfd->bo_entries[i];
 		const struct object *object;
 
 		if (!bo->has_owner_pid)
@@ -132,22 +132,22 @@ static int check_imports(const struct tool_kfd *kfd, const struct object_list *o
 					 "images: BO %zu of kfd %d imports object %" PRIu32
 					 " of process %" PRIu32
 					 ", which the directory does not have",
-					 i, kfd->id, bo->object, bo->owner_pid);
+					 i, image->id, bo->object, bo->owner_pid);
 		if (!agree(object, bo))
 			return log_error(
 				-EINVAL,
 				"images: BO %zu of kfd %d imports object %" PRIu32
 				" of process %" PRIu32
 				", whose image shares it in another way, so they are from two dumps",
-				i, kfd->id, bo->object, bo->owner_pid);
+				i, image->id, bo->object, bo->owner_pid);
 	}
 	return 0;
 }
 
-static int check_gem_handles(const struct tool_kfd *kfd, const struct object_list *objects)
+static int check_gem_handles(const struct tool_image *image, const struct object_list *objects)
 {
-	for (size_t i = 0; i < kfd->message->n_gem_handles; i++) {
-		const GemHandleEntry *handle = kfd->message->gem_handles[i];
+	for (size_t i = 0; i < image->kfd->n_gem_handles; i++) {
+		const GemHandleEntry *handle = image->kfd->gem_handles[i];
 
 		if (handle->bo == IMAGE_NO_BO &&
 		    !find_object(objects, handle->owner_pid, handle->object))
@@ -155,24 +155,21 @@ static int check_gem_handles(const struct tool_kfd *kfd, const struct object_lis
 				-EINVAL,
 				"images: GEM handle %" PRIu32 " of kfd %d is of object %" PRIu32
 				" of process %" PRIu32 ", which the directory does not have",
-				handle->handle, kfd->id, handle->object, handle->owner_pid);
+				handle->handle, image->id, handle->object, handle->owner_pid);
 	}
 	return 0;
 }
 
-static int check_dmabufs(const struct tool_images *images, const struct object_list *objects)
+static int check_dmabuf(const struct tool_image *image, const struct object_list *objects)
 {
-	for (size_t i = 0; i < images->num_dmabufs; i++) {
-		const CriuDmabufNode *dmabuf = images->dmabufs[i].message;
+	const CriuDmabufNode *dmabuf = image->dmabuf;
 
-		if (dmabuf->has_object && !find_object(objects, dmabuf->owner_pid, dmabuf->object))
-			return log_error(-EINVAL,
-					 "images: dma-buf %d is of object %" PRIu32
-					 " of process %" PRIu32
-					 ", which the directory does not have",
-					 images->dmabufs[i].id, dmabuf->object, dmabuf->owner_pid);
-	}
-	return 0;
+	if (!dmabuf->has_object || find_object(objects, dmabuf->owner_pid, dmabuf->object))
+		return 0;
+	return log_error(-EINVAL,
+			 "images: dma-buf %d is of object %" PRIu32 " of process %" PRIu32
+			 ", which the directory does not have",
+			 image->id, dmabuf->object, dmabuf->owner_pid);
 }
 
 /* The process that an import, a GEM handle or a dma-buf names has the contents. */
@@ -181,28 +178,30 @@ static int check_objects(const struct tool_images *images)
 	_cleanup_(object_list_done) struct object_list objects = { 0 };
 	int ret = list_objects(images, &objects);
 
-	for (size_t i = 0; !ret && i < images->num_kfds; i++)
-		ret = check_imports(&images->kfds[i], &objects);
-	for (size_t i = 0; !ret && i < images->num_kfds; i++)
-		ret = check_gem_handles(&images->kfds[i], &objects);
-	return ret < 0 ? ret : check_dmabufs(images, &objects);
+	for (size_t i = 0; !ret && i < images->count; i++) {
+		const struct tool_image *image = &images->list[i];
+
+		if (image->kind == IMAGE_DMABUF)
+			ret = check_dmabuf(image, &objects);
+		if (image->kind == IMAGE_KFD)
+			ret = check_imports(image, &objects) ?: check_gem_handles(image, &objects);
+	}
+	return ret;
 }
 
 static int check_renders(const struct tool_images *images)
 {
-	for (size_t i = 0; i < images->num_renders; i++) {
-		const CriuRenderNode *node = images->renders[i].message;
-
-		for (size_t j = 0; j < node->n_owners; j++) {
-			const KfdOwner *owner = node->owners[j];
-			const struct tool_kfd *kfd = images_find_process(images, owner->pid);
+	IMAGES_FOR_EACH (images, image, IMAGE_RENDER) {
+		for (size_t i = 0; i < image->render->n_owners; i++) {
+			const KfdOwner *owner = image->render->owners[i];
+			const struct tool_image *kfd = images_find_process(images, owner->pid);
 
 			if (!kfd || (uint32_t)kfd->id != owner->kfd_id)
 				return log_error(-EINVAL,
 						 "images: render node %d names kfd %" PRIu32
 						 " of process %" PRIu32
 						 ", which the directory does not have",
-						 images->renders[i].id, owner->kfd_id, owner->pid);
+						 image->id, owner->kfd_id, owner->pid);
 		}
 	}
 	return 0;
@@ -211,62 +210,49 @@ static int check_renders(const struct tool_images *images)
 /* Another driver may have written them. */
 static void warn_of_layouts(const struct tool_images *images)
 {
-	for (size_t i = 0; i < images->num_kfds; i++) {
-		const struct tool_kfd *kfd = &images->kfds[i];
-
-		if (kfd->message->num_of_gpus && !kfd->priv.layout.is_known)
+	IMAGES_FOR_EACH (images, image, IMAGE_KFD) {
+		if (image->kfd->num_of_gpus && !image->priv.layout.is_known)
 			log_warn(
 				"kfd %d: its private data have a layout that this plugin does not know, so they are not checked, and a restore refuses them without AMDGPU_FORCE",
-				kfd->id);
+				image->id);
 	}
 }
 
-/* The names of the images of other programs. */
-struct unchecked {
-	size_t count;
-	char first[IMAGE_NAME_SIZE];
-};
-
-static void note_sum(bool has_sum, const char *format, int id, struct unchecked *unchecked)
+static bool has_sum(const struct tool_image *image)
 {
-	if (!has_sum && !unchecked->count++)
-		(void)snprintf(unchecked->first, sizeof(unchecked->first), format, id);
+	if (image->kind == IMAGE_KFD)
+		return image->kfd->has_xxh3;
+	return image->kind == IMAGE_RENDER ? image->render->has_xxh3 : image->dmabuf->has_xxh3;
 }
 
 static void warn_of_sums(const struct tool_images *images)
 {
-	struct unchecked unchecked = { 0 };
-	char more[40] = "";
+	static const char *const names[] = {
+		[IMAGE_KFD] = IMAGE_KFD_NAME,
+		[IMAGE_RENDER] = IMAGE_RENDER_NAME,
+		[IMAGE_DMABUF] = IMAGE_DMABUF_NAME,
+	};
+	char first[IMAGE_NAME_SIZE], more[40] = "";
+	size_t count = 0;
 
-	for (size_t i = 0; i < images->num_kfds; i++)
-		note_sum(images->kfds[i].message->has_xxh3, IMAGE_KFD_NAME, images->kfds[i].id,
-			 &unchecked);
-	for (size_t i = 0; i < images->num_renders; i++)
-		note_sum(images->renders[i].message->has_xxh3, IMAGE_RENDER_NAME,
-			 images->renders[i].id, &unchecked);
-	for (size_t i = 0; i < images->num_dmabufs; i++)
-		note_sum(images->dmabufs[i].message->has_xxh3, IMAGE_DMABUF_NAME,
-			 images->dmabufs[i].id, &unchecked);
-	if (unchecked.count > 1)
-		(void)snprintf(more, sizeof(more), " (like %zu more)", unchecked.count - 1);
-	if (unchecked.count)
+	for (size_t i = 0; i < images->count; i++) {
+		const struct tool_image *image = &images->list[i];
+
+		if (!has_sum(image) && !count++)
+			(void)snprintf(first, sizeof(first), names[image->kind], image->id);
+	}
+	if (count > 1)
+		(void)snprintf(more, sizeof(more), " (like %zu more)", count - 1);
+	if (count)
 		log_warn(
 			"image %s%s has no checksum, as it is of another program, so damage would not be found",
-			unchecked.first, more);
+			first, more);
 }
 
 static bool has_image(const struct tool_images *images, uint32_t id)
 {
-	for (size_t i = 0; i < images->num_kfds; i++) {
-		if ((uint32_t)images->kfds[i].id == id)
-			return true;
-	}
-	for (size_t i = 0; i < images->num_renders; i++) {
-		if ((uint32_t)images->renders[i].id == id)
-			return true;
-	}
-	for (size_t i = 0; i < images->num_dmabufs; i++) {
-		if ((uint32_t)images->dmabufs[i].id == id)
+	for (size_t i = 0; i < images->count; i++) {
+		if ((uint32_t)images->list[i].id == id)
 			return true;
 	}
 	return false;
