@@ -41,4 +41,8 @@ const char *facts_queue_type(uint32_t type);
 /* Which plugin has written the image. */
 const char *facts_writer(const CriuKfd *kfd);
 
+/* Bytes of the pages file of GPU @gpu_id that share their blocks with other files (option base). 0
+ * if the file system does not tell, and in archives. */
+uint64_t facts_count_shared(int id, uint32_t gpu_id);
+
 #endif

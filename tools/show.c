@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "amdgpu_plugin_util.h"
-#include "blocks.h"
 #include "facts.h"
 #include "image/image.h"
 #include "image/image_validate.h"
@@ -43,7 +42,7 @@ static void print_shared_blocks(const struct tool_image *image)
 
 	for (size_t i = 0; i < kfd->n_device_entries; i++) {
 		const uint32_t gpu_id = kfd->device_entries[i]->gpu_id;
-		const uint64_t bytes = gpu_id ? blocks_count_shared(image->id, gpu_id) : 0;
+		const uint64_t bytes = gpu_id ? facts_count_shared(image->id, gpu_id) : 0;
 
 		if (bytes)
 			printf("  GPU 0x%04" PRIx32

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
-#include "blocks.h"
 #include "criu/log.h"
 #include "facts.h"
 #include "image/image.h"
@@ -90,7 +89,7 @@ static json_object *describe_gpu(const struct tool_image *image, const KfdDevice
 	add(object, "render_minor", number(gpu->drm_render_minor));
 	add(object, "vram_bytes", number(gpu->vram_size));
 	add(object, "contents", describe_sum(&contents));
-	add(object, "shared_bytes", number(blocks_count_shared(image->id, gpu->gpu_id)));
+	add(object, "shared_bytes", number(facts_count_shared(image->id, gpu->gpu_id)));
 	return object;
 }
 
