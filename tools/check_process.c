@@ -113,9 +113,9 @@ static int examine(struct check *check, pid_t pid, struct surveys *surveys)
 
 static void print(struct check *check, const struct survey *survey)
 {
-	uint64_t largest = survey_estimate_largest(survey);
+	uint64_t largest;
 
-	check->contents += survey_estimate(survey);
+	check->contents += survey_estimate(survey, &largest);
 	check->largest = largest > check->largest ? largest : check->largest;
 	if (!check->quiet)
 		print_survey(survey);

@@ -165,7 +165,7 @@ static int fill_process(struct dumped_process *process, const struct survey *sur
 	if (survey->is_in_sysfs)
 		state->num_devices = (uint32_t)survey->num_visible;
 	/* The number is not known, and CHECKPOINT of a process without BOs looks at no VM. */
-	state->num_bos = survey->has_kfd && survey_estimate(survey);
+	state->num_bos = survey->has_kfd && survey_estimate(survey, NULL);
 	return 0;
 }
 

@@ -179,29 +179,20 @@ int survey_read(pid_t pid, const struct topology *topology, struct survey *ret_s
 	return ret;
 }
 
-static uint64_t estimate(const struct survey_gpu *gpu)
+uint64_t survey_estimate(const struct survey *survey, uint64_t *ret_largest)
 {
-	return gpu->mapped_bytes > gpu->vram_bytes ? gpu->mapped_bytes : gpu->vram_bytes;
-}
-
-uint64_t survey_estimate(const struct survey *survey)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < survey->num_gpus; i++)
-		bytes += estimate(&survey->gpus[i]);
-	return bytes;
-}
-
-uint64_t survey_estimate_largest(const struct survey *survey)
-{
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, largest = 0;
 
 	for (size_t i = 0; i < survey->num_gpus; i++) {
-		uint64_t size = estimate(&survey->gpus[i]);
+		const struct survey_gpu *gpu = &survey->gpus[i];
+		uint64_t size =
+			gpu->mapped_bytes > gpu->vram_bytes ? gpu->mapped_bytes : gpu->vram_bytes;
 
-		bytes = size > bytes ? size : bytes;
+		bytes += size;
+		largest = size > largest ? size : largest;
 	}
+	if (ret_largest)
+		*ret_largest = largest;
 	return bytes;
 }
 

@@ -50,10 +50,9 @@ struct survey {
 /* -ESRCH: there is no such process. -EACCES, -EPERM: no right. Logs nothing. Borrows @topology.
  * Free the result with survey_done(). */
 int survey_read(pid_t pid, const struct topology *topology, struct survey *ret_survey);
-/* About the bytes of contents that a dump would save. */
-uint64_t survey_estimate(const struct survey *survey);
-/* Those of the GPU that has most. */
-uint64_t survey_estimate_largest(const struct survey *survey);
+/* About the bytes of contents that a dump would save. *@ret_largest: those of the GPU that has
+ * most. It may be NULL. */
+uint64_t survey_estimate(const struct survey *survey, uint64_t *ret_largest);
 void survey_done(struct survey *survey);
 
 #endif
