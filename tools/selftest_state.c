@@ -154,7 +154,7 @@ static int write_tree(pid_t pid, const struct place *names, FILE *to)
 	return ret;
 }
 
-static int read_state(pid_t pid, const struct place *names, char **ret_text)
+int selftest_state_read(pid_t pid, uint32_t one, uint32_t other, char **ret_text)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
@@ -163,23 +163,13 @@ static int read_state(pid_t pid, const struct place *names, char **ret_text)
 
 	if (!to)
 		return -errno;
-	ret = write_tree(pid, names, to);
+	ret = write_tree(pid, &(const struct place){ .swapped = { one, other } }, to);
 	if (fclose(to))
 		ret = ret ? ret : -ENOMEM;
 	if (ret)
 		return ret;
 	*ret_text = take_ptr(&text);
 	return 0;
-}
-
-int selftest_state_read(pid_t pid, char **ret_text)
-{
-	return read_state(pid, &(const struct place){ 0 }, ret_text);
-}
-
-int selftest_state_read_swapped(pid_t pid, uint32_t one, uint32_t other, char **ret_text)
-{
-	return read_state(pid, &(const struct place){ .swapped = { one, other } }, ret_text);
 }
 
 static bool has_line(const char *text, const char *line, size_t length)

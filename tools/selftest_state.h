@@ -10,10 +10,9 @@
 /* Whether the process has the file at @path open. */
 bool selftest_state_has_open(pid_t pid, const char *path);
 /* Lines with the descriptors, the threads, and the mappings of devices, of the process and its
- * descendants. The caller frees the text. */
-int selftest_state_read(pid_t pid, char **ret_text);
-/* The same, but two render nodes are called by each other's minors. */
-int selftest_state_read_swapped(pid_t pid, uint32_t one, uint32_t other, char **ret_text);
+ * descendants. Two render nodes are called by each other's minors, @one and @other, if these are
+ * not 0. The caller frees the text. */
+int selftest_state_read(pid_t pid, uint32_t one, uint32_t other, char **ret_text);
 /* The first line that only one of the texts has, in @line, which begins with "lost" or "new". NULL:
  * both have the same lines. */
 const char *selftest_state_compare(const char *before, const char *after, char *line, size_t size);

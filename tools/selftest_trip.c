@@ -240,9 +240,8 @@ static int read_state(const struct trip *trip, char **ret_text)
 {
 	const struct selftest_move *move = trip->part->move;
 
-	return move ? selftest_state_read_swapped(trip->pid, move->to->drm_render_minor,
-						  move->from->drm_render_minor, ret_text)
-		    : selftest_state_read(trip->pid, ret_text);
+	return selftest_state_read(trip->pid, move ? move->to->drm_render_minor : 0,
+				   move ? move->from->drm_render_minor : 0, ret_text);
 }
 
 /* @before: what selftest_state_read() has said. */
@@ -301,7 +300,7 @@ static int dump(struct trip *trip, char **ret_before)
 	pid_list_done(&trip->tree);
 	ret = proc_list_tree(trip->pid, &trip->tree);
 	if (!ret)
-		ret = selftest_state_read(trip->pid, ret_before);
+		ret = selftest_state_read(trip->pid, 0, 0, ret_before);
 	if (ret)
 		return fail_by(trip, ret, "the state of the job");
 	trip->result.restore_s = -1;
