@@ -11,7 +11,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
@@ -31,6 +30,16 @@ static void take_signal(int number)
 {
 	(void)number;
 	is_told_to_end = 1;
+}
+
+/* Those that ask this program to end. */
+static void handle_signals(void (*handler)(int number))
+{
+	const struct sigaction action = { .sa_handler = handler };
+
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+	(void)sigaction(SIGHUP, &action, NULL);
 }
 
 /* Also descendants whose parents have ended become children of this process, such as tasks that
@@ -53,7 +62,6 @@ static bool reap(void)
 
 int selftest_run_kill_all(void)
 {
-	const struct timespec moment = { .tv_nsec = MOMENT_MS * 1000000L };
 	const double end = now_seconds() + KILL_S;
 
 	while (reap()) {
@@ -68,7 +76,7 @@ int selftest_run_kill_all(void)
 			if (tree.pids[i] != getpid())
 				(void)kill(tree.pids[i], SIGKILL);
 		}
-		(void)nanosleep(&moment, NULL);
+		(void)poll(NULL, 0, MOMENT_MS);
 	}
 	return 0;
 }
@@ -81,34 +89,22 @@ static _Noreturn void do_work(const int pipe_fds[2], int (*work)(void *argument)
 	user_fd = pipe_fds[0];
 	/* Signals of the terminal go to the user's process only. */
 	(void)setsid();
-	(void)signal(SIGINT, SIG_DFL);
-	(void)signal(SIGTERM, SIG_DFL);
-	(void)signal(SIGHUP, SIG_DFL);
+	handle_signals(SIG_DFL);
 	adopt_descendants();
 	result = work(argument);
 	(void)selftest_run_kill_all();
 	exit(result);
 }
 
-static void catch_signals(void)
-{
-	const struct sigaction action = { .sa_handler = take_signal };
-
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
-	(void)sigaction(SIGHUP, &action, NULL);
-}
-
 /* A signal between the look and waitpid() would be missed, so the wait is short. */
 static int wait_for_worker(pid_t worker, int *pipe_fd, int *ret_status)
 {
-	const struct timespec moment = { .tv_nsec = MOMENT_MS * 1000000L };
 	pid_t ended;
 
 	while (!(ended = waitpid(worker, ret_status, WNOHANG))) {
 		if (is_told_to_end)
 			fd_close(pipe_fd);
-		(void)nanosleep(&moment, NULL);
+		(void)poll(NULL, 0, MOMENT_MS);
 	}
 	return ended < 0 ? -errno : 0;
 }
@@ -120,7 +116,7 @@ int selftest_run(int (*work)(void *argument), void *argument, int *ret_result)
 
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
 		return -errno;
-	catch_signals();
+	handle_signals(take_signal);
 	adopt_descendants();
 	worker = fork();
 	if (!worker)
@@ -166,28 +162,16 @@ int selftest_run_start(const char *const argv[], const char *log, pid_t *ret_pid
 	return 0;
 }
 
-static int open_process(pid_t pid, int *ret_fd)
-{
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-
-	if (fd < 0)
-		return -errno;
-	*ret_fd = fd;
-	return 0;
-}
-
 /* 0: the process has ended. */
 static int look(pid_t pid, int milliseconds)
 {
-	_cleanup_close_ int fd = -1;
-	struct pollfd waits[2] = { { .fd = user_fd, .events = POLLIN }, { .events = POLLIN } };
-	int ret = open_process(pid, &fd);
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd waits[2] = { { .fd = user_fd, .events = POLLIN },
+				   { .fd = fd, .events = POLLIN } };
 
-	if (ret < 0)
-		return ret;
-	waits[1].fd = fd;
-	ret = poll(waits, 2, milliseconds);
-	if (ret < 0)
+	if (fd < 0)
+		return -errno;
+	if (poll(waits, 2, milliseconds) < 0)
 		return errno == EINTR ? -ETIME : -errno;
 	if (waits[0].revents)
 		return -ECANCELED;
