@@ -65,19 +65,14 @@ static void check_driver(struct check *check)
 }
 
 /* "0000:63:00.0, renderD128, gfx90a, 64.0 GiB" */
-static void name_gpu(const struct check *check, const struct topology_node *gpu, char *text,
-		     size_t size)
+static void name_gpu(const struct topology_node *gpu, char *text, size_t size)
 {
-	KfdDeviceEntry *entry = topology_entry_new(&check->topology, gpu);
 	char pci[PCI_SLOT_TEXT], gfx[16], vram[16];
 
-	(void)snprintf(text, size, "renderD%" PRIu32, gpu->drm_render_minor);
-	if (!entry)
-		return;
-	(void)snprintf(text, size, "%s, renderD%" PRIu32 ", %s, %s", text_pci(entry, pci),
-		       gpu->drm_render_minor, text_gfx(entry, gfx),
+	(void)snprintf(text, size, "%s, renderD%" PRIu32 ", %s, %s",
+		       pci_slot_print((struct pci_slot){ gpu->domain, gpu->location_id }, pci),
+		       gpu->drm_render_minor, text_gfx(gpu->gfx_target_version, gfx),
 		       text_size(gpu->vram_size, vram));
-	kfd_device_entry__free_unpacked(entry, NULL);
 }
 
 /* What helps against an error of content_try_gpu(), or "" if that is not known. */
@@ -108,7 +103,7 @@ void check_machine_gpu(struct check *check, const struct topology_node *gpu)
 	char name[128];
 	int ret = content_try_gpu(gpu->drm_render_minor);
 
-	name_gpu(check, gpu, name, sizeof(name));
+	name_gpu(gpu, name, sizeof(name));
 	if (!ret)
 		check_say_ok(check, "GPU 0x%04" PRIx32 ": %s: contents can be copied", gpu->gpu_id,
 			     name);

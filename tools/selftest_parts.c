@@ -43,17 +43,14 @@ const struct topology_node *selftest_parts_next_gpu(const struct selftest *selft
 
 static void say_gpu(struct selftest *selftest, const struct topology_node *gpu)
 {
-	KfdDeviceEntry *entry = topology_entry_new(&selftest->check.topology, gpu);
 	char gfx[16], vram[16], size[16], key[16];
 
-	if (!entry)
-		return;
 	(void)snprintf(key, sizeof(key), "GPU 0x%04x", gpu->gpu_id);
 	selftest_report_say(&selftest->report, key,
 			    "%s, %s, firmware %u of compute and %u of SDMA, %s more VRAM",
-			    text_gfx(entry, gfx), text_size(gpu->vram_size, vram), gpu->fw_version,
-			    gpu->sdma_fw_version, text_size(selftest->bytes, size));
-	kfd_device_entry__free_unpacked(entry, NULL);
+			    text_gfx(gpu->gfx_target_version, gfx), text_size(gpu->vram_size, vram),
+			    gpu->fw_version, gpu->sdma_fw_version,
+			    text_size(selftest->bytes, size));
 }
 
 /* Chooses what the job of a GPU has, and says what it has not. */

@@ -20,8 +20,9 @@ static void print_gpu(const CriuKfd *kfd, const KfdDeviceEntry *gpu)
 
 	(void)snprintf(node, sizeof(node), "renderD%" PRIu32, gpu->drm_render_minor);
 	printf("  0x%04" PRIx32 "   %-14s %-10s %-8s %10s %12s %8zu  %s\n", gpu->gpu_id,
-	       text_pci(gpu, pci), node, text_gfx(gpu, gfx), text_size(gpu->vram_size, vram),
-	       text_size(sum.bytes, contents), sum.count, text_unique_id(gpu, unique));
+	       text_pci(gpu, pci), node, text_gfx(gpu->gfx_target_version, gfx),
+	       text_size(gpu->vram_size, vram), text_size(sum.bytes, contents), sum.count,
+	       text_unique_id(gpu, unique));
 }
 
 static void print_gpus(const CriuKfd *kfd)

@@ -85,7 +85,7 @@ static json_object *describe_gpu(const struct tool_image *image, const KfdDevice
 	if (gpu->has_location_id)
 		add(object, "pci", json_object_new_string(text_pci(gpu, text)));
 	if (gpu->has_gfx_target_version)
-		add(object, "isa", json_object_new_string(text_gfx(gpu, text)));
+		add(object, "isa", json_object_new_string(text_gfx(gpu->gfx_target_version, text)));
 	add(object, "render_minor", number(gpu->drm_render_minor));
 	add(object, "vram_bytes", number(gpu->vram_size));
 	add(object, "contents", describe_sum(&contents));

@@ -62,12 +62,10 @@ const char *text_unique_id(const KfdDeviceEntry *gpu, char text[TEXT_UNIQUE_ID])
 	return text;
 }
 
-/* gfx_target_version: 90010 is gfx90a, since the stepping is hexadecimal (kfd_device.c). */
-const char *text_gfx(const KfdDeviceEntry *gpu, char text[16])
+/* 90010 is gfx90a, since the stepping is hexadecimal (kfd_device.c). */
+const char *text_gfx(uint32_t version, char text[16])
 {
-	uint32_t version = gpu->gfx_target_version;
-
-	if (!gpu->has_gfx_target_version || !version)
+	if (!version)
 		return "-";
 	(void)snprintf(text, 16, "gfx%" PRIu32 "%" PRIx32 "%" PRIx32, version / 10000 % 1000,
 		       version / 100 % 100, version % 100);

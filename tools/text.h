@@ -26,8 +26,8 @@ const char *text_pci(const KfdDeviceEntry *gpu, char text[PCI_SLOT_TEXT]);
 /* "GPU-1901ead3a2ecd4a6", a name for device-map; "-" if the image does not say. */
 #define TEXT_UNIQUE_ID 24
 const char *text_unique_id(const KfdDeviceEntry *gpu, char text[TEXT_UNIQUE_ID]);
-/* "gfx90a"; "-" if the image does not say. */
-const char *text_gfx(const KfdDeviceEntry *gpu, char text[16]);
+/* "gfx90a", of a gfx_target_version; "-" of 0, if the image does not say. */
+const char *text_gfx(uint32_t version, char text[16]);
 
 /* Puts a question mark for each byte that a terminal cannot show: programs choose names. */
 void text_make_printable(char *text);
