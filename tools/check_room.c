@@ -12,10 +12,12 @@
 #include "image/image.h"
 #include "text.h"
 
-static bool is_full(struct check *check, const struct image_room *room)
+/* CRIU inherits the limit of a file if it is started from here. */
+static void compare(struct check *check, const struct image_room *room)
 {
 	const char *dir = check->request->dir;
 	char found[16], needed[16];
+	const char *size = text_size(room->bytes, found);
 
 	if (!room->bytes)
 		check_refuse(check, "images: %s has no room; choose another directory", dir);
@@ -23,31 +25,13 @@ static bool is_full(struct check *check, const struct image_room *room)
 		check_refuse(
 			check,
 			"images: %s has room for %s, and the contents need about %s; choose another directory",
-			dir, text_size(room->bytes, found), text_size(check->contents, needed));
-	return room->bytes < check->contents || !room->bytes;
-}
-
-/* CRIU inherits the limit if it is started from here. */
-static bool is_limited(struct check *check, const struct image_room *room)
-{
-	char found[16], needed[16];
-
-	if (room->file_bytes >= check->largest)
-		return false;
-	check_refuse(
-		check,
-		"images: no file may be larger than %s, and the contents of a GPU need about %s; raise the limit (ulimit -f, LimitFSIZE)",
-		text_size(room->file_bytes, found), text_size(check->largest, needed));
-	return true;
-}
-
-static void say_room(const struct check *check, const struct image_room *room)
-{
-	const char *dir = check->request->dir;
-	char text[16];
-	const char *size = text_size(room->bytes, text);
-
-	if (room->bytes == UINT64_MAX)
+			dir, size, text_size(check->contents, needed));
+	else if (room->file_bytes < check->largest)
+		check_refuse(
+			check,
+			"images: no file may be larger than %s, and the contents of a GPU need about %s; raise the limit (ulimit -f, LimitFSIZE)",
+			text_size(room->file_bytes, found), text_size(check->largest, needed));
+	else if (room->bytes == UINT64_MAX)
 		check_say_ok(check, "images: %s does not tell how much room it has", dir);
 	else
 		check_say_ok(check, "images: %s has room for %s", dir, size);
@@ -70,6 +54,5 @@ void check_room(struct check *check)
 	}
 	if (foresee_images(&check->options) < 0)
 		check->refused = true;
-	if (!is_full(check, &room) && !is_limited(check, &room))
-		say_room(check, &room);
+	compare(check, &room);
 }
