@@ -211,21 +211,12 @@ static void warn_of_unused(const struct check *check, const struct surveys *surv
 }
 
 /* The driver keeps the process until its end, but CRIU shows the plugin files and mappings only. */
-static bool has_gpu_files(const struct survey *survey)
-{
-	bool found = survey->has_kfd || survey->maps_kfd;
-
-	for (size_t i = 0; i < survey->num_gpus; i++)
-		found |= survey->gpus[i].is_open || survey->gpus[i].num_mapped;
-	return found;
-}
-
 static bool is_dumped(const struct surveys *surveys)
 {
 	bool found = false;
 
 	for (size_t i = 0; i < surveys->count; i++)
-		found |= has_gpu_files(&surveys->list[i]);
+		found |= surveys->list[i].has_files;
 	return found;
 }
 

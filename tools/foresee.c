@@ -134,15 +134,6 @@ int foresee_images(const struct options *options)
 	return preflight_check_dump(&session);
 }
 
-static bool has_mappings(const struct survey *survey)
-{
-	for (size_t i = 0; i < survey->num_gpus; i++) {
-		if (survey->gpus[i].num_mapped)
-			return true;
-	}
-	return false;
-}
-
 /* What a dump knows of the process before CHECKPOINT. */
 static int fill_process(struct dumped_process *process, const struct survey *survey)
 {
@@ -287,7 +278,7 @@ static struct dumped_file *find_own_file(const struct dump_session *session,
 {
 	struct dumped_file *own = NULL;
 
-	if (!survey->is_in_sysfs && !has_mappings(survey))
+	if (!survey->is_in_sysfs && !survey->maps_gpu)
 		return NULL;
 	for (size_t i = 0; i < session->num_files; i++) {
 		struct dumped_file *file = &session->files[i];

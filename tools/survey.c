@@ -115,15 +115,18 @@ static int add_descriptor(struct survey *survey, const struct topology *topology
 	ret = kfd_is_file(&stat);
 	if (ret) {
 		survey->has_kfd |= ret > 0;
+		survey->has_files |= ret > 0;
 		return ret < 0 ? ret : 0;
 	}
 	node = S_ISCHR(stat.st_mode) ? render_node_find_gpu(topology, stat.st_rdev) : NULL;
 	if (!node)
 		return 0;
 	ret = use_gpu(survey, node, &gpu);
-	if (!ret)
-		gpu->is_open = true;
-	return ret;
+	if (ret < 0)
+		return ret;
+	gpu->is_open = true;
+	survey->has_files = true;
+	return 0;
 }
 
 static int read_descriptors(struct survey *survey, const struct topology *topology)
@@ -151,12 +154,13 @@ static int read_mappings(struct survey *survey, const struct topology *topology)
 			render_node_find_gpu(topology, mappings[i].device);
 		struct survey_gpu *gpu;
 
-		survey->maps_kfd |= kfd && mappings[i].device == kfd;
+		survey->has_files |= node || (kfd && mappings[i].device == kfd);
 		if (!node)
 			continue;
 		ret = use_gpu(survey, node, &gpu);
 		if (ret < 0)
 			return ret;
+		survey->maps_gpu = true;
 		gpu->num_mapped++;
 		gpu->mapped_bytes += mappings[i].end - mappings[i].start;
 	}

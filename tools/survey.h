@@ -14,8 +14,11 @@ struct survey {
 	pid_t pid;
 	/* The process has /dev/kfd open. */
 	bool has_kfd;
-	/* The process maps /dev/kfd, as it does for doorbells. */
-	bool maps_kfd;
+	/* The process has /dev/kfd or the render node of a GPU open, or maps one of them. Doorbells
+	 * are mappings of /dev/kfd. */
+	bool has_files;
+	/* The process maps the render node of a GPU. */
+	bool maps_gpu;
 	/* KFD's sysfs knows the process. Without it, queues, num_visible, is_visible and vram_bytes
 	 * are not known. Linux 5.9 and newer have it, but for processes of another pid namespace.
 	 */
