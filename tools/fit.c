@@ -117,17 +117,6 @@ static int check_xnack(const struct fit *fit, const struct tool_image *image,
 	return 0;
 }
 
-static void print_xnack(const struct fit *fit, const struct tool_image *image,
-			const struct gpu_map *map)
-{
-	bool depends = false;
-
-	for (size_t i = 0; i < map->num_nodes; i++)
-		depends |= map->local[i] && amdgpu_module_forbids_xnack(map->local[i], 1);
-	if (depends && !fit->kfd_minor && kfd_priv_has_xnack(&image->priv))
-		printf("  not checked: whether amdgpu has noretry=0 there, which these GPUs need for XNACK\n");
-}
-
 static bool has_compute_queues(const struct tool_image *image)
 {
 	bool found = false;
@@ -137,16 +126,22 @@ static bool has_compute_queues(const struct tool_image *image)
 	return found;
 }
 
-/* How many XCCs a driver restores, and whether it counts those of partitions right, shows its
- * version. */
-static void print_xccs(const struct fit *fit, const struct tool_image *image,
-		       const struct gpu_map *map)
+/* What the driver and the parameters of another machine decide. How many XCCs a driver restores,
+ * and whether it counts those of partitions right, shows its version. */
+static void print_unchecked(const struct fit *fit, const struct tool_image *image,
+			    const struct gpu_map *map)
 {
-	bool depends = false;
+	bool xnack = false, xccs = false;
 
-	for (size_t i = 0; i < map->num_nodes; i++)
-		depends |= map->local[i] && topology_has_partitions(map->local[i]);
-	if (depends && !fit->kfd_minor && has_compute_queues(image))
+	for (size_t i = 0; !fit->kfd_minor && i < map->num_nodes; i++) {
+		const struct topology_node *gpu = map->local[i];
+
+		xnack |= gpu && amdgpu_module_forbids_xnack(gpu, 1);
+		xccs |= gpu && topology_has_partitions(gpu);
+	}
+	if (xnack && kfd_priv_has_xnack(&image->priv))
+		printf("  not checked: whether amdgpu has noretry=0 there, which these GPUs need for XNACK\n");
+	if (xccs && has_compute_queues(image))
 		printf("  not checked: whether the driver there restores compute queues on GPUs with several XCCs, or partitions of them\n");
 }
 
@@ -190,10 +185,8 @@ static int fit_process(struct fit *fit, const struct tool_image *image)
 	ret = check_saved_process(fit, image, &saved, &map);
 	if (!fit->quiet)
 		print_map(name, ret < 0 ? "does not fit, with this mapping" : "fits", &saved, &map);
-	if (!fit->quiet && !ret) {
-		print_xnack(fit, image, &map);
-		print_xccs(fit, image, &map);
-	}
+	if (!fit->quiet && !ret)
+		print_unchecked(fit, image, &map);
 	if (!fit->quiet && fit->kfd_minor)
 		fit_driver_print(image, fit->kfd_minor);
 	return ret;
