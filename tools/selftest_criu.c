@@ -29,37 +29,25 @@ static bool is_error(const char *line)
 	return strstr(line, "Error (") || strstr(line, "Warn  (amdgpu_plugin)");
 }
 
-/* The first errors of a log of CRIU. */
-static void read_errors(const char *path, struct selftest_criu *criu)
-{
-	_cleanup_fclose_ FILE *file = stream_open(path);
-	char line[LINE_SIZE];
-	unsigned int count = 0;
-	size_t length = 0;
-
-	while (file && count < ERROR_LINES && fgets(line, sizeof(line), file)) {
-		if (!is_error(line))
-			continue;
-		count++;
-		(void)snprintf(criu->errors + length, sizeof(criu->errors) - length, "%s", line);
-		length = strlen(criu->errors);
-	}
-}
-
-static void read_said(const char *path, struct selftest_criu *criu)
+/* The first errors in a log of CRIU, and the plugin's last line on contents. */
+static void read_log(const char *path, struct selftest_criu *criu)
 {
 	static const char prefix[] = "amdgpu_plugin: ";
 	_cleanup_fclose_ FILE *file = stream_open(path);
 	char line[LINE_SIZE];
+	unsigned int count = 0;
 
 	while (file && fgets(line, sizeof(line), file)) {
 		const char *text = strstr(line, prefix);
+		size_t length = strlen(criu->errors);
 
-		if (!text || !strstr(text, " MiB of contents in "))
-			continue;
-		text += strlen(prefix);
-		(void)snprintf(criu->said, sizeof(criu->said), "%.*s", (int)strcspn(text, "\n"),
-			       text);
+		if (text && strstr(text, " MiB of contents in "))
+			(void)snprintf(criu->result->said, SELFTEST_SAID, "%.*s",
+				       (int)strcspn(text + strlen(prefix), "\n"),
+				       text + strlen(prefix));
+		if (is_error(line) && count++ < ERROR_LINES)
+			(void)snprintf(criu->errors + length, sizeof(criu->errors) - length, "%s",
+				       line);
 	}
 }
 
@@ -122,9 +110,7 @@ static int run_alone(const struct selftest *selftest, struct selftest_criu *criu
 		ret = selftest_run_wait(pid, selftest->limit_s, ret_status);
 	if (ret)
 		return ret;
-	read_said(log, criu);
-	if (*ret_status)
-		read_errors(log, criu);
+	read_log(log, criu);
 	return 0;
 }
 
@@ -205,7 +191,7 @@ int selftest_criu_run(const struct selftest *selftest, struct selftest_criu *cri
 	int ret = criu->manner->streams ? run_with_streamer(selftest, criu, &status)
 					: run_alone(selftest, criu, &status);
 
-	criu->seconds = now_seconds() - begin;
+	criu->result->seconds = now_seconds() - begin;
 	if (ret || !status)
 		return ret;
 	criu->step = is_dump(criu) ? "criu dump has failed" : "criu restore has failed";

@@ -25,16 +25,14 @@ struct selftest_criu {
 	const char *dir;     /* of images and logs */
 	pid_t pid;           /* of the job */
 	const struct selftest_manner *manner;
-	/* What comes of it: its time, the last line of the plugin, the step at which it has failed,
-	 * and errors in CRIU's log. */
-	double seconds;
-	char said[SELFTEST_SAID];
+	struct selftest_step *result; /* all zero */
+	/* The step at which it has failed, and errors in CRIU's log. */
 	const char *step;
 	char errors[SELFTEST_ERRORS];
 };
 
-/* Runs CRIU to its end. @criu->errors is set on -EPROTO only: then @criu->step says what has
- * failed. Other errors are those of selftest_run_wait(), at @criu->step. */
+/* Runs CRIU to its end. On -EPROTO @criu->step says what has failed. Other errors are those of
+ * selftest_run_wait(), at @criu->step. */
 int selftest_criu_run(const struct selftest *selftest, struct selftest_criu *criu);
 
 #endif

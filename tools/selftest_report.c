@@ -97,22 +97,25 @@ void selftest_report_pass(struct selftest_report *report, const struct selftest_
 	char line[600], size[16], restored[48] = "left running";
 
 	report->passed++;
-	json_object_object_add(object, "dump_seconds", json_object_new_double(result->dump_s));
-	if (result->restore_s >= 0)
+	json_object_object_add(object, "dump_seconds",
+			       json_object_new_double(result->dump.seconds));
+	if (result->restore.seconds >= 0)
 		json_object_object_add(object, "restore_seconds",
-				       json_object_new_double(result->restore_s));
+				       json_object_new_double(result->restore.seconds));
 	json_object_object_add(object, "image_bytes",
 			       json_object_new_int64((int64_t)result->image_bytes));
 	add_text(object, "compared", compared);
 	add(report, "results", object);
-	if (result->restore_s >= 0)
-		(void)snprintf(restored, sizeof(restored), "restored in %.1f s", result->restore_s);
+	if (result->restore.seconds >= 0)
+		(void)snprintf(restored, sizeof(restored), "restored in %.1f s",
+			       result->restore.seconds);
 	(void)snprintf(line, sizeof(line), "%s: %s, trip %u: dumped %s in %.1f s, %s; %s",
 		       result->gpus, result->part, result->trip,
-		       text_size(result->image_bytes, size), result->dump_s, restored, compared);
+		       text_size(result->image_bytes, size), result->dump.seconds, restored,
+		       compared);
 	put_line(report, TEXT_GREEN, "ok  ", line);
-	put_said(report, object, "dump_said", result->dump_said);
-	put_said(report, object, "restore_said", result->restore_said);
+	put_said(report, object, "dump_said", result->dump.said);
+	put_said(report, object, "restore_said", result->restore.said);
 }
 
 /* The lines of a log, each behind a tab. */

@@ -12,16 +12,20 @@ struct json_object;
 
 #define SELFTEST_SAID 320
 
+/* A dump or a restore. */
+struct selftest_step {
+	double seconds; /* negative: there was none, and the job was left running */
+	/* The plugin's last line: speeds, what limits them, and how long the queues stood still.
+	 * Empty if the log has no such line. */
+	char said[SELFTEST_SAID];
+};
+
 struct selftest_trip_result {
 	const char *part;
 	const char *gpus;  /* "GPU 0x07cd" or "all GPUs" */
 	unsigned int trip; /* from 1 */
-	double dump_s;
-	double restore_s; /* negative: the job was left running */
+	struct selftest_step dump, restore;
 	uint64_t image_bytes;
-	/* The plugin's last lines of dump and restore: speeds, what limits them, and how long the
-	 * queues stood still. Empty if the log has no such line. */
-	char dump_said[SELFTEST_SAID], restore_said[SELFTEST_SAID];
 };
 
 struct selftest_report {

@@ -202,16 +202,17 @@ static int ask_job(struct trip *trip, int number, const char *answer, const char
  */
 
 /* @command: "dump" or "restore" */
-static int run_criu(struct trip *trip, const char *command, double *ret_seconds,
-		    char ret_said[SELFTEST_SAID])
+static int run_criu(struct trip *trip, const char *command, struct selftest_step *result)
 {
-	struct selftest_criu criu = {
-		.command = command, .dir = trip->dir, .pid = trip->pid, .manner = trip->manner
-	};
-	int ret = selftest_criu_run(trip->selftest, &criu);
+	struct selftest_criu criu = { .command = command,
+				      .dir = trip->dir,
+				      .pid = trip->pid,
+				      .manner = trip->manner,
+				      .result = result };
+	int ret;
 
-	*ret_seconds = criu.seconds;
-	memcpy(ret_said, criu.said, sizeof(criu.said));
+	*result = (struct selftest_step){ 0 };
+	ret = selftest_criu_run(trip->selftest, &criu);
 	if (ret == -EPROTO)
 		return fail(trip, criu.step, criu.errors);
 	return ret ? fail_by(trip, ret, criu.step) : 0;
@@ -260,7 +261,7 @@ static int compare(struct trip *trip, const char *before)
 
 static int restore(struct trip *trip, const char *before)
 {
-	int ret = run_criu(trip, "restore", &trip->result.restore_s, trip->result.restore_said);
+	int ret = run_criu(trip, "restore", &trip->result.restore);
 
 	return ret ? ret : compare(trip, before);
 }
@@ -303,9 +304,8 @@ static int dump(struct trip *trip, char **ret_before)
 		ret = selftest_state_read(trip->pid, 0, 0, ret_before);
 	if (ret)
 		return fail_by(trip, ret, "the state of the job");
-	trip->result.restore_s = -1;
-	trip->result.restore_said[0] = '\0';
-	ret = run_criu(trip, "dump", &trip->result.dump_s, trip->result.dump_said);
+	trip->result.restore = (struct selftest_step){ .seconds = -1 };
+	ret = run_criu(trip, "dump", &trip->result.dump);
 	trip->result.image_bytes = selftest_dir_count_images(trip->dir);
 	return ret;
 }
