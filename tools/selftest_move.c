@@ -116,8 +116,3 @@ int selftest_move_begin(const struct selftest *selftest, const struct topology_n
 	*ret_move = move;
 	return 0;
 }
-
-void selftest_move_show(struct selftest_move *move)
-{
-	fd_close(&move->link);
-}

@@ -14,18 +14,15 @@ struct selftest;
 
 struct selftest_move {
 	const struct topology_node *from, *to;
-	/* Hides all GPUs but @from from the processes of a job that start. -1: nothing is hidden.
-	 */
+	/* Hides all GPUs but @from from the processes of a job that start, until it is closed. */
 	int link;
 	/* The value of the option device-map. */
 	char map[32];
 };
 
-/* Finds a GPU to which the plugin would map @from, and hides the others until selftest_move_show().
- * On error @ret_cause says why that is not possible. */
+/* Finds a GPU to which the plugin would map @from, and hides the others. The caller closes the
+ * link. On error @ret_cause says why that is not possible. */
 int selftest_move_begin(const struct selftest *selftest, const struct topology_node *from,
 			struct selftest_move *ret_move, char ret_cause[SELFTEST_MOVE_CAUSE]);
-/* Nothing is hidden any more. */
-void selftest_move_show(struct selftest_move *move);
 
 #endif

@@ -369,7 +369,7 @@ static int go(struct trip *trip)
 	(void)snprintf(memory, sizeof(memory), "%ju", (uintmax_t)trip->selftest->check.contents);
 	ret = start_job(trip);
 	if (part->move)
-		selftest_move_show(part->move);
+		fd_close(&part->move->link);
 	if (!ret)
 		ret = dump_often(trip, &ended, part->trips);
 	if (!ret)
