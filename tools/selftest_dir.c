@@ -42,26 +42,18 @@ void selftest_dir_remove(const char *path)
 	(void)nftw(path, remove_one, DIRECTORIES_OPEN, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-static void count_file(const char *path, const char *name, uint64_t *bytes)
-{
-	struct stat file;
-	char whole[PATH_MAX];
-
-	if (snprintf(whole, sizeof(whole), "%s/%s", path, name) < PATH_MAX && !stat(whole, &file) &&
-	    S_ISREG(file.st_mode))
-		*bytes += (uint64_t)file.st_size;
-}
-
 uint64_t selftest_dir_count_images(const char *path)
 {
 	_cleanup_closedir_ DIR *stream = opendir(path);
 	struct dirent *entry;
+	struct stat file;
 	uint64_t bytes = 0;
 	int error = 0;
 
 	while (stream && (entry = next_entry(stream, &error))) {
-		if (strstr(entry->d_name, ".img"))
-			count_file(path, entry->d_name, &bytes);
+		if (strstr(entry->d_name, ".img") &&
+		    !fstatat(dirfd(stream), entry->d_name, &file, 0) && S_ISREG(file.st_mode))
+			bytes += (uint64_t)file.st_size;
 	}
 	return bytes;
 }

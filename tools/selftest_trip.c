@@ -62,11 +62,6 @@ static int fail_by(struct trip *trip, int ret, const char *step)
 	return fail(trip, what, NULL);
 }
 
-static int join(char path[PATH_MAX], const char *directory, const char *name)
-{
-	return snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
 /* --- the job ------------------------------------------------------------------------------------
  */
 
@@ -268,13 +263,12 @@ static int restore(struct trip *trip, const char *before)
 
 static int make_dir(struct trip *trip)
 {
-	char name[64];
-	int ret;
+	int ret = 0;
 
-	(void)snprintf(name, sizeof(name), "gpu-%s-%s-%u", trip->part->gpus, trip->part->key,
-		       ++trip->num_dirs);
-	ret = join(trip->dir, trip->selftest->dir, name);
-	if (!ret && mkdir(trip->dir, 0700) < 0)
+	if (snprintf(trip->dir, sizeof(trip->dir), "%s/gpu-%s-%s-%u", trip->selftest->dir,
+		     trip->part->gpus, trip->part->key, ++trip->num_dirs) >= PATH_MAX)
+		ret = -ENAMETOOLONG;
+	else if (mkdir(trip->dir, 0700) < 0)
 		ret = -errno;
 	return ret ? fail_by(trip, ret, "the directory of the images") : 0;
 }
@@ -388,12 +382,11 @@ int selftest_trip_run(struct selftest *selftest, const struct selftest_part *par
 		.part = part,
 		.result = { .part = part->name, .gpus = part->label },
 	};
-	char name[64];
 	int ret, killed;
 
-	(void)snprintf(name, sizeof(name), "gpu-%s-%s.log", part->gpus, part->key);
-	ret = join(trip.log, selftest->dir, name);
-	ret = ret ? fail_by(&trip, ret, "the log of the job") : go(&trip);
+	ret = snprintf(trip.log, sizeof(trip.log), "%s/gpu-%s-%s.log", selftest->dir, part->gpus,
+		       part->key);
+	ret = ret >= PATH_MAX ? fail_by(&trip, -ENAMETOOLONG, "the log of the job") : go(&trip);
 	pid_list_done(&trip.tree);
 	killed = selftest_run_kill_all();
 	if (killed)
