@@ -53,42 +53,35 @@ static void say_gpu(struct selftest *selftest, const struct topology_node *gpu)
 			    text_size(selftest->bytes, size));
 }
 
+static void skip(struct selftest *selftest, const struct topology_node *gpu, const char *what)
+{
+	selftest_report_skip(&selftest->report, "GPU 0x%04x: %s", gpu->gpu_id, what);
+}
+
 /* Chooses what the job of a GPU has, and says what it has not. */
 static bool choose_part(struct selftest *selftest, const struct topology_node *gpu,
 			struct selftest_part *part)
 {
-	struct selftest_report *report = &selftest->report;
 	enum foresee_queue queue = foresee_compute_queue(gpu);
 
 	if (gpu->gfx_target_version >= TOPOLOGY_GFX11) {
-		selftest_report_skip(
-			report, "GPU 0x%04x: no known kernel restores queues of gfx11 or newer",
-			gpu->gpu_id);
+		skip(selftest, gpu, "no known kernel restores queues of gfx11 or newer");
 		return false;
 	}
 	part->files = selftest->check.hooks >= HOOKS_OF_EARLY_PAUSE;
 	if (!part->files)
-		selftest_report_skip(
-			report,
-			"GPU 0x%04x: user memory of memfds and unlinked files, which needs CRIU 4.0",
-			gpu->gpu_id);
+		skip(selftest, gpu,
+		     "user memory of memfds and unlinked files, which needs CRIU 4.0");
 	part->packets = queue != FORESEE_QUEUE_NONE;
 	part->kernel = queue == FORESEE_QUEUE_WITH_WAVES && gpu->gfx_target_version == GFX90A;
 	if (!part->packets)
-		selftest_report_skip(
-			report,
-			"GPU 0x%04x: a compute queue, because this kernel does not restore it",
-			gpu->gpu_id);
+		skip(selftest, gpu, "a compute queue, because this kernel does not restore it");
 	else if (queue == FORESEE_QUEUE_AT_REST)
-		selftest_report_skip(
-			report,
-			"GPU 0x%04x: a running kernel, because this driver does not restore waves: queues tested with packets only",
-			gpu->gpu_id);
+		skip(selftest, gpu,
+		     "a running kernel, because this driver does not restore waves: queues tested with packets only");
 	else if (!part->kernel)
-		selftest_report_skip(
-			report,
-			"GPU 0x%04x: a running kernel, because there is no kernel for this GPU: queues tested with packets only",
-			gpu->gpu_id);
+		skip(selftest, gpu,
+		     "a running kernel, because there is no kernel for this GPU: queues tested with packets only");
 	return true;
 }
 
