@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -26,27 +25,14 @@ static bool is_name(const char *name)
 	return !*name;
 }
 
-/* A line with a number. 0: the container does not run. */
-static int read_answer(FILE *from, pid_t *ret_pid)
-{
-	char text[32], *end;
-	long pid;
-
-	if (!fgets(text, sizeof(text), from))
-		return -ESRCH;
-	pid = strtol(text, &end, 10);
-	if (end == text || strcmp(end, "\n") != 0 || pid < 0 || pid > INT_MAX)
-		return -ESRCH;
-	*ret_pid = (pid_t)pid;
-	return 0;
-}
-
-/* -ENOENT: the program is not there. -ESRCH: it does not know the container. */
+/* The answer is a line with a number, which is 0 if the container does not run. -ENOENT: the
+ * program is not there. -ESRCH: it does not know the container. */
 static int ask(const char *program, const char *name, pid_t *ret_pid)
 {
 	_cleanup_free_ char *command = NULL;
-	pid_t pid = 0;
-	int ret, status;
+	long pid = 0;
+	char end;
+	int count, status;
 	FILE *from;
 
 	if (asprintf(
@@ -57,13 +43,13 @@ static int ask(const char *program, const char *name, pid_t *ret_pid)
 	from = popen(command, "re");
 	if (!from)
 		return -errno;
-	ret = read_answer(from, &pid);
+	count = fscanf(from, "%ld%c", &pid, &end);
 	status = pclose(from);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND)
 		return -ENOENT;
-	if (ret < 0 || status)
+	if (status || count != 2 || end != '\n' || pid < 0 || pid > INT_MAX)
 		return -ESRCH;
-	*ret_pid = pid;
+	*ret_pid = (pid_t)pid;
 	return pid ? 0 : -ENOTCONN;
 }
 
