@@ -3,16 +3,18 @@
  * restore would always refuse then. */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "criu/options.h"
-#include "fit_driver.h"
 #include "image/image_validate.h"
 #include "images.h"
 #include "kernel/amdgpu_module.h"
@@ -24,6 +26,12 @@
 #include "restore/gpu_ids.h"
 #include "restore/queue_check.h"
 #include "tool.h"
+
+/* MAX_GPU_INSTANCE in kfd_priv.h, the number of ids in the record of a BO, is 16 in Linux 6.1 with
+ * KFD 1.11, and 64 in Linux 6.5 with KFD 1.14. The smallest records with 64 ids have 272 bytes. */
+#define LAST_WITH_16  11
+#define FIRST_WITH_64 14
+#define SIZE_WITH_64  272
 
 static void print_gpu(const struct topology_node *saved, const struct topology_node *present)
 {
@@ -145,6 +153,26 @@ static void print_unchecked(const struct fit *fit, const struct tool_image *imag
 		printf("  not checked: whether the driver there restores compute queues on GPUs with several XCCs, or partitions of them\n");
 }
 
+/* A driver reads records of BOs of one size only. KFD 1.11 and older have smaller ones than
+ * KFD 1.14 and newer. */
+static int check_driver(const struct fit *fit, const struct tool_image *image)
+{
+	const uint64_t size = image->priv.layout.bo_size;
+	bool wide;
+
+	if (!image->priv.num_bos || !image->priv.layout.is_known)
+		return 0;
+	wide = size >= SIZE_WITH_64;
+	if (!(wide && fit->kfd_minor <= LAST_WITH_16) &&
+	    !(!wide && fit->kfd_minor >= FIRST_WITH_64))
+		return 0;
+	return log_error(-EOPNOTSUPP,
+			 "kfd %d: the driver has saved %" PRIu64
+			 " bytes for each BO, and that of this machine (KFD 1.%" PRIu32
+			 ") reads records of another size; restore under the kernel of the dump",
+			 image->id, size, fit->kfd_minor);
+}
+
 /* What a restore checks after the mapping, before it calls the driver. Extra GPUs count as hidden.
  */
 static int check_saved_process(const struct fit *fit, const struct tool_image *image,
@@ -164,10 +192,43 @@ static int check_saved_process(const struct fit *fit, const struct tool_image *i
 	int ret = queue_check_task(&task, fit->kfd_minor, fit->options->force);
 
 	if (!ret && fit->kfd_minor)
-		ret = fit_driver_check(image, fit->kfd_minor);
+		ret = check_driver(fit, image);
 	if (!ret)
 		ret = gpu_ids_check(&task, MMAP_UNASKED, fit->options->force);
 	return ret < 0 ? ret : check_xnack(fit, image, map);
+}
+
+static bool is_equal(const char *saved, const char *here)
+{
+	return saved ? !strcmp(saved, here) : !*here;
+}
+
+static void print_driver(const char *kernel, uint32_t kfd_minor, const char *version)
+{
+	printf("Linux %s, KFD 1.%" PRIu32 "%s%s", kernel, kfd_minor, *version ? ", amdgpu " : "",
+	       version);
+}
+
+/* Only if the image is of another driver than that of this machine. */
+static void print_drivers(const struct tool_image *image, uint32_t kfd_minor)
+{
+	const SavedOn *saved = image->kfd->saved_on;
+	char version[SAVED_ON_TEXT] = "", source[SAVED_ON_TEXT] = "";
+	struct utsname here;
+
+	if (!saved || !saved->kernel || !saved->has_kfd_minor || uname(&here) < 0)
+		return;
+	(void)amdgpu_module_text("version", version, sizeof(version));
+	(void)amdgpu_module_text("srcversion", source, sizeof(source));
+	if (is_equal(saved->kernel, here.release) && saved->kfd_minor == kfd_minor &&
+	    is_equal(saved->driver_version, version) && is_equal(saved->driver_source, source))
+		return;
+	printf("  taken under another driver: ");
+	print_driver(saved->kernel, saved->kfd_minor,
+		     saved->driver_version ? saved->driver_version : "");
+	printf("; here: ");
+	print_driver(here.release, kfd_minor, version);
+	printf("\n");
 }
 
 static int fit_process(struct fit *fit, const struct tool_image *image)
@@ -188,7 +249,7 @@ static int fit_process(struct fit *fit, const struct tool_image *image)
 	if (!fit->quiet && !ret)
 		print_unchecked(fit, image, &map);
 	if (!fit->quiet && fit->kfd_minor)
-		fit_driver_print(image, fit->kfd_minor);
+		print_drivers(image, fit->kfd_minor);
 	return ret;
 }
 
