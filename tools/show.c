@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "amdgpu_plugin_util.h"
 #include "facts.h"
@@ -179,17 +180,27 @@ static void print_gem_handles_of(const CriuKfd *kfd, uint32_t gpu_id)
 	printf("\n");
 }
 
+/* "2026-11-28 03:05:00 UTC", of seconds since the epoch. An image may say any number. */
+static void print_time(uint64_t seconds)
+{
+	const time_t since = (time_t)seconds;
+	struct tm time;
+	char text[40];
+
+	if (gmtime_r(&since, &time) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &time))
+		printf(" %s", text);
+	else
+		printf(" at %" PRIu64, seconds);
+}
+
 /* Older images, and those of other programs, do not say it. */
 static void print_saved_on(const SavedOn *saved)
 {
 	if (!saved)
 		return;
 	printf("  taken");
-	if (saved->has_time) {
-		char when[40];
-
-		printf(" %s", text_time(saved->time, when));
-	}
+	if (saved->has_time)
+		print_time(saved->time);
 	if (saved->kernel)
 		printf(" on Linux %s", saved->kernel);
 	if (saved->has_kfd_minor)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
@@ -19,17 +18,6 @@ const char *text_colour(FILE *stream, const char *escape)
 	    !strcmp(terminal, "dumb"))
 		return "";
 	return escape;
-}
-
-const char *text_time(uint64_t seconds, char text[40])
-{
-	const time_t since = (time_t)seconds;
-	struct tm time;
-
-	/* An image may say any number. */
-	if (!gmtime_r(&since, &time) || !strftime(text, 40, "%Y-%m-%d %H:%M:%S UTC", &time))
-		(void)snprintf(text, 40, "at %" PRIu64, seconds);
-	return text;
 }
 
 const char *text_size(uint64_t bytes, char text[16])

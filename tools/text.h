@@ -19,8 +19,6 @@ const char *text_colour(FILE *stream, const char *escape);
 
 /* "5.5 MiB" */
 const char *text_size(uint64_t bytes, char text[16]);
-/* "2026-11-28 03:05:00 UTC", of seconds since the epoch */
-const char *text_time(uint64_t seconds, char text[40]);
 /* "0000:63:00.0"; "-" if the image does not say. */
 const char *text_pci(const KfdDeviceEntry *gpu, char text[PCI_SLOT_TEXT]);
 /* "GPU-1901ead3a2ecd4a6", a name for device-map; "-" if the image does not say. */
