@@ -274,9 +274,6 @@ static int verify_directory(const struct tool_images *images, struct totals *tot
 struct verification {
 	const struct tool_images *images;
 	struct totals *totals;
-	/* The process of the last pages file, and its BOs. */
-	const struct tool_image *process;
-	struct kfd_jobs jobs;
 };
 
 static const struct tool_image *find_process(const struct tool_images *images, int id)
@@ -293,10 +290,10 @@ static int read_member(void *argument, void *bytes, size_t size)
 	return tar_read(argument, bytes, size);
 }
 
-static int check_header(const struct verification *run, const struct image_name *image,
+static int check_header(const struct tool_image *process, const struct image_name *image,
 			struct tar_member *member)
 {
-	uint64_t size = image_contents_size(run->process->kfd, image->gpu_id), header;
+	uint64_t size = image_contents_size(process->kfd, image->gpu_id), header;
 	int ret = tar_read(member, &header, sizeof(header));
 
 	if (ret < 0 || le64toh(header) == size)
@@ -308,41 +305,26 @@ static int check_header(const struct verification *run, const struct image_name 
 }
 
 /* tar_read() logs its errors. */
-static int verify_member(const struct verification *run, const struct image_name *image,
-			 struct tar_member *member)
-{
-	const struct source source = { read_member, member };
-	const struct content_job *job = run->jobs.jobs;
-	const struct content_bo *bo = NULL;
-	int ret = check_header(run, image, member);
-
-	while (job->gpu_id != image->gpu_id)
-		job++;
-	if (!ret)
-		ret = verify_pages(job, &source, run->totals, &bo);
-	return ret > 0 ? report(run->process, &run->jobs, job, bo, ret) : ret;
-}
-
-/* The pages files of a process follow each other in most archives. */
-static int list_bos(struct verification *run, const struct tool_image *process)
-{
-	if (run->process == process)
-		return 0;
-	kfd_jobs_done(&run->jobs);
-	run->process = process;
-	return list_pages(process, &run->jobs);
-}
-
 static int take_pages(const struct image_name *image, struct tar_member *member, void *argument)
 {
-	struct verification *run = argument;
+	const struct verification *run = argument;
 	const struct tool_image *process = find_process(run->images, image->id);
+	const struct source source = { read_member, member };
+	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
+	const struct content_bo *bo = NULL;
+	const struct content_job *job;
 	int ret;
 
 	if (!process || !image_contents_size(process->kfd, image->gpu_id))
 		return 0;
-	ret = list_bos(run, process);
-	return ret < 0 ? ret : verify_member(run, image, member);
+	ret = list_pages(process, &jobs);
+	if (!ret)
+		ret = check_header(process, image, member);
+	for (job = jobs.jobs; !ret && job->gpu_id != image->gpu_id;)
+		job++;
+	if (!ret)
+		ret = verify_pages(job, &source, run->totals, &bo);
+	return ret > 0 ? report(process, &jobs, job, bo, ret) : ret;
 }
 
 /* That each pages file is there, with the size that the BOs have. */
@@ -377,7 +359,6 @@ static int verify_archive(const struct image_archive *archive, const struct tool
 	}
 	if (!ret)
 		ret = image_archive_read_pages(archive, &reader);
-	kfd_jobs_done(&run.jobs);
 	end_progress(totals);
 	return ret;
 }
