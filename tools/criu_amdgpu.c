@@ -140,9 +140,7 @@ static int open_images(const struct command *command, const char *path)
 {
 	if (!path)
 		return 0;
-	return command->run == check_run || command->run == selftest_command
-		       ? host_open_directory(path)
-		       : host_open_images(path);
+	return command->needs_argument ? host_open_images(path) : host_open_directory(path);
 }
 
 static int run(const struct command *command, const struct tool_request *request)
