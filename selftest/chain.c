@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "chain_model.h"
 #include "events.h"
@@ -285,10 +285,6 @@ static void chain_answer_failure(struct chain *chain, int failure)
 static void *chain_main(void *argument)
 {
 	struct chain *chain = argument;
-	const struct timespec pace = {
-		.tv_sec = chain->options.pace_us / 1000000,
-		.tv_nsec = chain->options.pace_us % 1000000 * 1000,
-	};
 	int ret = 0;
 
 	while (ret == 0) {
@@ -305,7 +301,7 @@ static void *chain_main(void *argument)
 		while (chain->outstanding < chain->options.depth)
 			chain_put_batch(chain);
 		ret = chain_retire(chain);
-		(void)nanosleep(&pace, NULL);
+		(void)usleep(chain->options.pace_us);
 	}
 	chain_answer_failure(chain, ret);
 	return NULL;

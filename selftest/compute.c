@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "aql.h"
 #include "march.h"
@@ -17,7 +17,7 @@
 #define IN_LOOP     5u /* rounds */
 #define MORE_ROUNDS 5u
 /* The sleeps of the waits are counted: the clock goes on while the process is frozen. */
-#define STEP_NS    1000000
+#define STEP_US    1000
 #define WAIT_STEPS 60000
 
 /* What the queue, its packets and the kernel reach. */
@@ -54,14 +54,12 @@ static int await(const struct compute *compute,
 		 bool (*is_so)(const struct compute *compute, uint32_t number), uint32_t number,
 		 const char *what)
 {
-	const struct timespec step = { .tv_nsec = STEP_NS };
-
 	for (int i = 0; !is_so(compute, number); i++) {
 		if (i == WAIT_STEPS)
 			return report_fail(
 				compute->report, -ETIME, "GPU %d: the kernel %s after %u rounds",
 				compute->gpu->index, what, compute->page->control.rounds);
-		(void)nanosleep(&step, NULL);
+		(void)usleep(STEP_US);
 	}
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include <linux/kfd_ioctl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "pattern.h"
 
@@ -19,7 +19,7 @@
 #define EVENTS_LATCHED 4
 /* Of the types that a runtime creates and that never fire here. */
 #define EVENTS_QUIET 2
-#define TICK_NS      20000000
+#define TICK_US      20000
 
 struct events {
 	struct report *report;
@@ -97,13 +97,12 @@ static int events_apply(struct events *events)
 
 static void *events_tick(void *argument)
 {
-	const struct timespec tick = { .tv_nsec = TICK_NS };
 	struct events *events = argument;
 
 	while (!__atomic_load_n(&events->stop, __ATOMIC_ACQUIRE)) {
 		if (waiter_is_ready(&events->pair) && waiter_set(&events->pair) < 0)
 			return NULL;
-		(void)nanosleep(&tick, NULL);
+		(void)usleep(TICK_US);
 	}
 	return NULL;
 }
@@ -179,13 +178,12 @@ void events_free(struct events *events)
 /* The pair must not only be settled: it must go on. */
 static int events_verify_pair(struct events *events)
 {
-	const struct timespec tick = { .tv_nsec = TICK_NS };
 	uint64_t until = waiter_count(&events->pair) + 2;
 	int ret = 0;
 
 	while (ret == 0 && waiter_count(&events->pair) < until) {
 		ret = waiter_settle(&events->pair);
-		(void)nanosleep(&tick, NULL);
+		(void)usleep(TICK_US);
 	}
 	return ret;
 }

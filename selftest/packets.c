@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "aql.h"
 #include "events.h"
 
 /* The sleeps of the waits are counted: the clock goes on while the process is frozen. */
-#define STEP_NS    1000000
+#define STEP_US    1000
 #define WAIT_STEPS 60000
 
 struct packets_page {
@@ -93,7 +93,6 @@ static int64_t value_of(const struct raw_signal *signal)
 
 static int wait_for_last(const struct packets *packets)
 {
-	const struct timespec step = { .tv_nsec = STEP_NS };
 	const struct packets_page *page = packets->page;
 
 	for (int i = 0; value_of(&page->done[PACKETS_COUNT - 1]) > 0; i++) {
@@ -103,7 +102,7 @@ static int wait_for_last(const struct packets *packets)
 					   " of %" PRIu64 " packets are done",
 					   packets->gpu->index, page->pointers.read,
 					   page->pointers.write);
-		(void)nanosleep(&step, NULL);
+		(void)usleep(STEP_US);
 	}
 	return 0;
 }

@@ -9,12 +9,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define NODES      "/sys/devices/virtual/kfd/kfd/topology/nodes"
 #define RING_BYTES 65536
-#define STEP_NS    1000000
+#define STEP_US    1000
 #define WAIT_STEPS 20000
 #define REST_STEPS 100
 
@@ -411,19 +410,12 @@ void raw_queue_ring(struct raw_queue *queue)
 	__atomic_store_n(queue->doorbell, queue->written, __ATOMIC_SEQ_CST);
 }
 
-static void raw_rest(void)
-{
-	const struct timespec step = { .tv_nsec = STEP_NS };
-
-	(void)nanosleep(&step, NULL);
-}
-
 int raw_queue_wait(struct raw_queue *queue)
 {
 	for (int i = 0; i < WAIT_STEPS; i++) {
 		if (__atomic_load_n(queue->read, __ATOMIC_SEQ_CST) == queue->written)
 			return 0;
-		raw_rest();
+		(void)usleep(STEP_US);
 	}
 	return -ETIME;
 }
@@ -433,7 +425,7 @@ int raw_queue_rests(struct raw_queue *queue)
 	uint64_t begin = __atomic_load_n(queue->read, __ATOMIC_SEQ_CST);
 
 	for (int i = 0; i < REST_STEPS; i++) {
-		raw_rest();
+		(void)usleep(STEP_US);
 		if (__atomic_load_n(queue->read, __ATOMIC_SEQ_CST) != begin)
 			return -EBUSY;
 	}

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #define OP_NOP        0u
 #define OP_COPY       1u
@@ -20,8 +20,8 @@
 #define FENCE_MARK 0x66656e63u
 
 /* Sleeps of the waits: counted, not timed, as the clock goes on while the process is frozen. */
-#define WAIT_STEP_NS 500000
-#define WAIT_STEPS   (20 * (1000000000 / WAIT_STEP_NS))
+#define WAIT_STEP_US 500
+#define WAIT_STEPS   (20 * (1000000 / WAIT_STEP_US))
 
 int sdma_open(struct report *report, const struct gpu *gpu, enum memory_kind kind,
 	      size_t ring_bytes, struct sdma_queue *queue)
@@ -173,8 +173,6 @@ int sdma_reached(const struct sdma_queue *queue, const struct sdma_mark *mark)
 
 int sdma_wait(struct sdma_queue *queue, const struct sdma_mark *mark)
 {
-	const struct timespec step = { .tv_nsec = WAIT_STEP_NS };
-
 	for (long i = 0; !sdma_reached(queue, mark); i++) {
 		if (i == WAIT_STEPS)
 			return report_fail(queue->report, -ETIME,
@@ -183,7 +181,7 @@ int sdma_wait(struct sdma_queue *queue, const struct sdma_mark *mark)
 					   queue->gpu_index, queue->at.id,
 					   *(volatile uint32_t *)queue->fence.address,
 					   mark->sequence, *queue->at.read, queue->write_bytes);
-		(void)nanosleep(&step, NULL);
+		(void)usleep(WAIT_STEP_US);
 	}
 	queue->retired_bytes = mark->write_bytes;
 	return 0;
@@ -213,7 +211,6 @@ static int sdma_check_memory(const struct sdma_queue *queue)
 
 int sdma_check_idle(struct sdma_queue *queue)
 {
-	const struct timespec step = { .tv_nsec = WAIT_STEP_NS };
 	uint64_t read_bytes = 0;
 
 	/* The fence packet is seen before the pointer that comes after it. */
@@ -221,7 +218,7 @@ int sdma_check_idle(struct sdma_queue *queue)
 		read_bytes = __atomic_load_n(queue->at.read, __ATOMIC_ACQUIRE);
 		if (read_bytes == queue->write_bytes)
 			return sdma_check_memory(queue);
-		(void)nanosleep(&step, NULL);
+		(void)usleep(WAIT_STEP_US);
 	}
 	return report_fail(queue->report, -EILSEQ,
 			   "GPU %d: read pointer of queue %" PRIu64 ": expected %" PRIu64

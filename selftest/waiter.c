@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
-#define SETTLE_STEP_NS 500000
-#define SETTLE_STEPS   (20 * (1000000000 / SETTLE_STEP_NS))
+#define SETTLE_STEP_US 500
+#define SETTLE_STEPS   (20 * (1000000 / SETTLE_STEP_US))
 
 static void *waiter_main(void *argument)
 {
@@ -97,8 +97,6 @@ int waiter_set(struct waiter *waiter)
 
 int waiter_settle(struct waiter *waiter)
 {
-	const struct timespec step = { .tv_nsec = SETTLE_STEP_NS };
-
 	for (long i = 0; !waiter_is_ready(waiter); i++) {
 		if (report_failed(waiter->report))
 			return -EIO;
@@ -107,7 +105,7 @@ int waiter_settle(struct waiter *waiter)
 					   "%s event %u is lost: %" PRIu64 " set, %" PRIu64 " seen",
 					   waiter->name, waiter->event->id, waiter->sent,
 					   waiter->seen);
-		(void)nanosleep(&step, NULL);
+		(void)usleep(SETTLE_STEP_US);
 	}
 	return 0;
 }

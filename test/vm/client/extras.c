@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <amdgpu_drm.h>
@@ -26,7 +25,7 @@
 
 /* Above everything that libraries open, so that a dump meets it after /dev/kfd. */
 #define HIGH_FD        200
-#define ANSWER_STEP_NS 1000000
+#define ANSWER_STEP_US 1000
 #define ANSWER_STEPS   60000
 
 struct extras_child {
@@ -228,7 +227,6 @@ static int extras_verify_render(struct extras *extras)
 
 static int extras_verify_child(struct extras *extras)
 {
-	const struct timespec step = { .tv_nsec = ANSWER_STEP_NS };
 	uint32_t before = __atomic_load_n(&extras->answers->answers, __ATOMIC_ACQUIRE);
 
 	if (kill(extras->child, SIGUSR1) < 0)
@@ -237,7 +235,7 @@ static int extras_verify_child(struct extras *extras)
 	     i++) {
 		if (i == ANSWER_STEPS)
 			return report_fail(extras->report, -ETIME, "the child does not answer");
-		(void)nanosleep(&step, NULL);
+		(void)usleep(ANSWER_STEP_US);
 	}
 	if (extras->answers->error != -EBADF)
 		return report_fail(extras->report, -EILSEQ,
