@@ -3,7 +3,6 @@
 #include "memory.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "host_memory.h"
@@ -42,7 +41,7 @@ static int map_for_cpu(const struct gpu *gpu, const struct memory *memory, const
 	return 0;
 }
 
-static int obtain(const struct gpu *gpu, struct memory *memory)
+int memory_obtain(const struct gpu *gpu, struct memory *memory)
 {
 	struct raw_process *process = process_get();
 	const char *own = memory_own_kind(memory->kind);
@@ -74,7 +73,7 @@ static bool is_reached(const struct gpu *gpu, enum memory_kind kind, int index)
 	return !is_vram || gpu->reached_by >> index & 1;
 }
 
-static int map(const struct gpu *gpu, struct memory *memory, const struct gpus *mapped)
+int memory_map(const struct gpu *gpu, struct memory *memory, const struct gpus *mapped)
 {
 	struct raw_process *process = process_get();
 	const struct raw_bo bo = bo_of(memory);
@@ -92,7 +91,7 @@ static int map(const struct gpu *gpu, struct memory *memory, const struct gpus *
 	return ret;
 }
 
-static int release(struct memory *memory)
+int memory_release(struct memory *memory)
 {
 	struct raw_process *process = process_get();
 	const struct raw_bo bo = bo_of(memory);
@@ -105,35 +104,5 @@ static int release(struct memory *memory)
 	if (ret == 0)
 		ret = raw_free(process, &bo);
 	(void)munmap(memory->address, memory->size_bytes);
-	memory->address = NULL;
 	return ret;
-}
-
-int memory_alloc(struct report *report, enum memory_kind kind, size_t size_bytes,
-		 const struct gpu *gpu, const struct gpus *mapped, struct memory *ret_memory)
-{
-	struct memory memory = { .kind = kind, .size_bytes = size_bytes };
-	int ret = obtain(gpu, &memory);
-
-	if (ret < 0)
-		return report_fail(report, ret, "GPU %d: no %zu bytes of %s: %s", gpu->index,
-				   size_bytes, memory_kind_name(kind), strerror(-ret));
-	ret = map(gpu, &memory, mapped);
-	if (ret < 0) {
-		(void)release(&memory);
-		return report_fail(report, ret, "GPU %d: cannot map %zu bytes of %s: %s",
-				   gpu->index, size_bytes, memory_kind_name(kind), strerror(-ret));
-	}
-	*ret_memory = memory;
-	return 0;
-}
-
-void memory_free(struct report *report, struct memory *memory)
-{
-	const void *address = memory->address;
-	int ret = address ? release(memory) : 0;
-
-	if (ret < 0)
-		report_fail(report, ret, "cannot free %s at %p: %s", memory_kind_name(memory->kind),
-			    address, strerror(-ret));
 }

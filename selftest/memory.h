@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Memory that GPUs can use, of each kind that ROCm programs have. thunk.h says which programs
- * implement this. */
+ * implement its last three functions. */
 #ifndef SELFTEST_MEMORY_H
 #define SELFTEST_MEMORY_H
 
@@ -49,5 +49,13 @@ void memory_free(struct report *report, struct memory *memory);
 
 /* The set of only this GPU, for the @mapped of memory_alloc(). */
 struct gpus memory_only(const struct gpu *gpu);
+
+/* The steps of memory_alloc() and memory_free(), which return 0 or -errno and report nothing. Gets
+ * memory of this kind and size on or for the GPU. */
+int memory_obtain(const struct gpu *gpu, struct memory *memory);
+/* Maps it to GPUs. */
+int memory_map(const struct gpu *gpu, struct memory *memory, const struct gpus *mapped);
+/* Unmaps it from all GPUs, and frees it. */
+int memory_release(struct memory *memory);
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What all programs say of the kinds of memory. */
+/* What all programs do with memory of any kind, and say of it. */
 #include "memory.h"
+
+#include <string.h>
 
 const char *memory_kind_name(enum memory_kind kind)
 {
@@ -42,4 +44,34 @@ struct gpus memory_only(const struct gpu *gpu)
 
 	only.list[0] = *gpu;
 	return only;
+}
+
+int memory_alloc(struct report *report, enum memory_kind kind, size_t size_bytes,
+		 const struct gpu *gpu, const struct gpus *mapped, struct memory *ret_memory)
+{
+	struct memory memory = { .kind = kind, .size_bytes = size_bytes };
+	int ret = memory_obtain(gpu, &memory);
+
+	if (ret < 0)
+		return report_fail(report, ret, "GPU %d: no %zu bytes of %s: %s", gpu->index,
+				   size_bytes, memory_kind_name(kind), strerror(-ret));
+	ret = memory_map(gpu, &memory, mapped);
+	if (ret < 0) {
+		(void)memory_release(&memory);
+		return report_fail(report, ret, "GPU %d: cannot map %zu bytes of %s: %s",
+				   gpu->index, size_bytes, memory_kind_name(kind), strerror(-ret));
+	}
+	*ret_memory = memory;
+	return 0;
+}
+
+void memory_free(struct report *report, struct memory *memory)
+{
+	const void *address = memory->address;
+	int ret = address ? memory_release(memory) : 0;
+
+	memory->address = NULL;
+	if (ret < 0)
+		report_fail(report, ret, "cannot free %s at %p: %s", memory_kind_name(memory->kind),
+			    address, strerror(-ret));
 }

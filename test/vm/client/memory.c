@@ -3,7 +3,6 @@
 #include "memory.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include <hsakmt.h>
@@ -26,90 +25,56 @@ static HsaMemFlags memory_flags(enum memory_kind kind)
 	return flags;
 }
 
-static HSAKMT_STATUS memory_register(struct memory *memory)
+static int memory_register(struct memory *memory)
 {
 	const char *kind = memory_own_kind(memory->kind);
-	HSAKMT_STATUS status;
+	int ret = host_memory_map(kind, &memory->size_bytes, &memory->address);
 
-	if (host_memory_map(kind, &memory->size_bytes, &memory->address) < 0)
-		return HSAKMT_STATUS_NO_MEMORY;
-	status = hsaKmtRegisterMemory(memory->address, memory->size_bytes);
-	if (status)
-		munmap(memory->address, memory->size_bytes);
-	return status;
+	if (ret < 0)
+		return ret;
+	if (!hsaKmtRegisterMemory(memory->address, memory->size_bytes))
+		return 0;
+	munmap(memory->address, memory->size_bytes);
+	return -EIO;
 }
 
-static HSAKMT_STATUS memory_obtain(const struct gpu *gpu, struct memory *memory)
+int memory_obtain(const struct gpu *gpu, struct memory *memory)
 {
 	bool vram = memory->kind == MEMORY_VRAM_VISIBLE || memory->kind == MEMORY_VRAM_HIDDEN;
 
 	if (memory_own_kind(memory->kind))
 		return memory_register(memory);
 	return hsaKmtAllocMemory(vram ? gpu->node : SYSTEM_NODE, memory->size_bytes,
-				 memory_flags(memory->kind), &memory->address);
+				 memory_flags(memory->kind), &memory->address)
+		       ? -ENOMEM
+		       : 0;
 }
 
-static HSAKMT_STATUS memory_release(struct memory *memory)
-{
-	HSAKMT_STATUS status;
-
-	if (!memory_own_kind(memory->kind))
-		return hsaKmtFreeMemory(memory->address, memory->size_bytes);
-	status = hsaKmtDeregisterMemory(memory->address);
-	munmap(memory->address, memory->size_bytes);
-	return status;
-}
-
-static HSAKMT_STATUS memory_map(struct memory *memory, const struct gpus *mapped)
+int memory_map(const struct gpu *gpu, struct memory *memory, const struct gpus *mapped)
 {
 	HsaMemMapFlags flags = { .Value = 0 };
 	HSAuint32 nodes[GPUS_MAX];
 	HSAuint64 gpu_address = 0;
-	HSAKMT_STATUS status;
 
+	(void)gpu;
 	for (int i = 0; i < mapped->count; i++)
 		nodes[i] = mapped->list[i].node;
-	memory->gpu_address = memory->address;
-	status = hsaKmtMapMemoryToGPUNodes(memory->address, memory->size_bytes, &gpu_address, flags,
-					   (HSAuint64)mapped->count, nodes);
-	if (status == 0 && gpu_address)
-		memory->gpu_address = (void *)(uintptr_t)gpu_address;
-	return status;
-}
-
-int memory_alloc(struct report *report, enum memory_kind kind, size_t size_bytes,
-		 const struct gpu *gpu, const struct gpus *mapped, struct memory *ret_memory)
-{
-	struct memory memory = { .kind = kind, .size_bytes = size_bytes };
-	HSAKMT_STATUS status;
-
-	status = memory_obtain(gpu, &memory);
-	if (status)
-		return report_fail(report, -ENOMEM, "GPU %d: no %zu bytes of %s: %d", gpu->index,
-				   size_bytes, memory_kind_name(kind), status);
-	status = memory_map(&memory, mapped);
-	if (status) {
-		(void)memory_release(&memory);
-		return report_fail(report, -EIO, "GPU %d: cannot map %zu bytes of %s: %d",
-				   gpu->index, size_bytes, memory_kind_name(kind), status);
-	}
-	*ret_memory = memory;
+	if (hsaKmtMapMemoryToGPUNodes(memory->address, memory->size_bytes, &gpu_address, flags,
+				      (HSAuint64)mapped->count, nodes))
+		return -EIO;
+	memory->gpu_address = gpu_address ? (void *)(uintptr_t)gpu_address : memory->address;
 	return 0;
 }
 
-void memory_free(struct report *report, struct memory *memory)
+int memory_release(struct memory *memory)
 {
-	HSAKMT_STATUS status;
+	HSAKMT_STATUS unmapped = hsaKmtUnmapMemoryToGPU(memory->address), freed;
 
-	if (!memory->address)
-		return;
-	status = hsaKmtUnmapMemoryToGPU(memory->address);
-	if (status)
-		report_fail(report, -EIO, "cannot unmap %s at %p: %d",
-			    memory_kind_name(memory->kind), memory->address, status);
-	status = memory_release(memory);
-	if (status)
-		report_fail(report, -EIO, "cannot free %s at %p: %d",
-			    memory_kind_name(memory->kind), memory->address, status);
-	memory->address = NULL;
+	if (memory_own_kind(memory->kind)) {
+		freed = hsaKmtDeregisterMemory(memory->address);
+		munmap(memory->address, memory->size_bytes);
+	} else {
+		freed = hsaKmtFreeMemory(memory->address, memory->size_bytes);
+	}
+	return unmapped || freed ? -EIO : 0;
 }
