@@ -99,23 +99,19 @@ int buffers_parse_sizes(const char *name, enum buffers_sizes *ret_sizes)
 
 static struct pattern buffer_pattern(const struct buffers *buffers, const struct buffer *buffer)
 {
-	struct pattern pattern = {
+	return (struct pattern){
 		.key = pattern_key(buffers->instance, buffer->id, buffer->generation),
 		.sparse = buffer->sparse,
 	};
-
-	return pattern;
 }
 
 /* The staging memory has contents while it is idle, too. No buffer has its id. */
 static struct pattern staging_pattern(const struct buffers *buffers, int gpu_index)
 {
-	struct pattern pattern = {
+	return (struct pattern){
 		.key = pattern_key(buffers->instance, UINT32_MAX - 1 - (uint32_t)gpu_index,
 				   buffers->mutations),
 	};
-
-	return pattern;
 }
 
 static void staging_fill(struct buffers *buffers)

@@ -18,11 +18,6 @@ void chain_model_init(struct chain_model *model, uint64_t key)
 	pattern_fill(&table, 0, model->state.table, sizeof(model->state.table));
 }
 
-static bool kind_is_repeatable(enum chain_kind kind)
-{
-	return kind != CHAIN_SHIFT && kind != CHAIN_ADD;
-}
-
 static void apply_data(struct chain_state *state, const uint8_t *tape,
 		       const struct chain_step *step)
 {
@@ -51,11 +46,6 @@ static void apply_data(struct chain_state *state, const uint8_t *tape,
 uint64_t chain_slot_value(const struct chain_step *step)
 {
 	return pattern_mix(step->number + 1);
-}
-
-static void apply_slot(struct chain_state *state, const struct chain_step *step)
-{
-	state->slots[step->cell] += chain_slot_value(step);
 }
 
 static enum chain_kind chain_pick_kind(uint64_t random)
@@ -114,7 +104,7 @@ static bool chain_step_shows(struct chain_model *model, const struct chain_step 
 	apply_data(&model->state, model->tape, step);
 	memcpy(after, at, sizeof(after));
 	shows = memcmp(before, after, sizeof(before)) != 0;
-	if (shows && !kind_is_repeatable(step->kind)) {
+	if (shows && (step->kind == CHAIN_SHIFT || step->kind == CHAIN_ADD)) {
 		apply_data(&model->state, model->tape, step);
 		shows = memcmp(after, at, sizeof(after)) != 0;
 	}
@@ -138,6 +128,6 @@ void chain_model_next(struct chain_model *model, struct chain_step *ret_step)
 		random = pattern_mix(random + 1);
 		chain_shape(&step, random);
 	}
-	apply_slot(&model->state, &step);
+	model->state.slots[step.cell] += chain_slot_value(&step);
 	*ret_step = step;
 }

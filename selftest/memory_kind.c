@@ -40,10 +40,7 @@ const char *memory_own_kind(enum memory_kind kind)
 
 struct gpus memory_only(const struct gpu *gpu)
 {
-	struct gpus only = { .count = 1 };
-
-	only.list[0] = *gpu;
-	return only;
+	return (struct gpus){ .list = { *gpu }, .count = 1 };
 }
 
 int memory_alloc(struct report *report, enum memory_kind kind, size_t size_bytes,

@@ -127,7 +127,7 @@ void sdma_fill(struct sdma_queue *queue, void *to, uint8_t byte, size_t bytes)
 	sdma_put(queue, packet, sizeof(packet) / 4);
 }
 
-void sdma_fence(struct sdma_queue *queue, void *to, uint32_t value)
+static void sdma_fence(struct sdma_queue *queue, void *to, uint32_t value)
 {
 	const uint32_t packet[] = { OP_FENCE, low(to), high(to), value };
 
@@ -163,7 +163,7 @@ struct sdma_mark sdma_submit(struct sdma_queue *queue)
 	return mark;
 }
 
-int sdma_reached(const struct sdma_queue *queue, const struct sdma_mark *mark)
+static bool sdma_reached(const struct sdma_queue *queue, const struct sdma_mark *mark)
 {
 	const uint32_t *fence = queue->fence.address;
 	uint32_t now = __atomic_load_n(fence, __ATOMIC_ACQUIRE);

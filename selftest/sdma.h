@@ -50,17 +50,14 @@ size_t sdma_space(const struct sdma_queue *queue);
 /* These put packets into the ring; the engine sees them at sdma_submit(). There must be space. */
 void sdma_copy(struct sdma_queue *queue, const void *from, void *to, size_t bytes);
 void sdma_fill(struct sdma_queue *queue, void *to, uint8_t byte, size_t bytes);
-void sdma_fence(struct sdma_queue *queue, void *to, uint32_t value);
 void sdma_atomic_add(struct sdma_queue *queue, void *to, uint64_t value);
 /* Signals @event as ROCm does: its id into its slot, then an interrupt. */
 void sdma_signal(struct sdma_queue *queue, const struct thunk_event *event);
 
 /* Puts a fence with the next sequence number and rings the doorbell. */
 struct sdma_mark sdma_submit(struct sdma_queue *queue);
-/* Has the engine got there? */
-int sdma_reached(const struct sdma_queue *queue, const struct sdma_mark *mark);
-/* Waits for it, for 20 s of being awake (longer on an emulated machine); -ETIME, reported,
- * when it never does. */
+/* Waits until the engine has got there, for 20 s of being awake (longer on an emulated machine);
+ * -ETIME, reported, when it never does. */
 int sdma_wait(struct sdma_queue *queue, const struct sdma_mark *mark);
 
 /* The read pointer that the engine reports, when it is idle, must be all that was written. Ring and

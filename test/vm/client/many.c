@@ -40,9 +40,7 @@ static char *address_of(const struct many *many, unsigned int i)
 
 static struct pattern pattern_of(const struct many *many, unsigned int i)
 {
-	struct pattern pattern = { .key = pattern_key(many->instance, FIRST_ID + i, 0) };
-
-	return pattern;
+	return (struct pattern){ .key = pattern_key(many->instance, FIRST_ID + i, 0) };
 }
 
 static char *staging_of(const struct many *many, unsigned int i)
