@@ -2,32 +2,18 @@
 /* The job of criu-amdgpu selftest: a process that uses GPUs by plain ioctls, in all the ways that a
  * checkpoint must preserve, and that can tell whether it did. serve.h says which signals it
  * answers, and with which lines of its log. */
-#include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 
 #include "engine.h"
 #include "job.h"
+#include "options.h"
 #include "serve.h"
 #include "share.h"
 
 /* With all GPUs, the chains rest so long together. */
 #define PACE_US 2000
-
-static const struct option long_options[] = {
-	{ "log", required_argument, NULL, 'l' },
-	{ "name", required_argument, NULL, 'n' },
-	{ "gpus", required_argument, NULL, 'g' },
-	{ "bytes", required_argument, NULL, 'b' },
-	{ "files", no_argument, NULL, 'f' },
-	{ "kernel", no_argument, NULL, 'k' },
-	{ "packets", no_argument, NULL, 'p' },
-	{ "share", no_argument, NULL, 's' },
-	{ 0 },
-};
 
 struct arguments {
 	struct job_options job;
@@ -35,43 +21,28 @@ struct arguments {
 	bool shares; /* two processes with shared buffers, in place of the job */
 };
 
-static int read_options(int argc, char **argv, struct arguments *arguments)
+static bool read_options(char **argv, struct arguments *arguments)
 {
 	struct job_options *options = &arguments->job;
-	int option;
+	const char *name = NULL;
+	const struct choice choices[] = {
+		{ "--log", .text = &arguments->log, .is_needed = true },
+		{ "--name", .text = &name },
+		{ "--gpus", .text = &options->gpus },
+		{ "--bytes", .large_number = &options->buffers.bulk_bytes },
+		{ "--files", .flag = &options->buffers.files },
+		{ "--kernel", .flag = &options->kernel },
+		{ "--packets", .flag = &options->packets },
+		{ "--share", .flag = &arguments->shares },
+		{ 0 },
+	};
 
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) >= 0) {
-		switch (option) {
-		case 'l':
-			arguments->log = optarg;
-			break;
-		case 'n':
-			/* Of the thread that opens the GPUs. */
-			(void)prctl(PR_SET_NAME, optarg);
-			break;
-		case 'g':
-			options->gpus = optarg;
-			break;
-		case 'b':
-			options->buffers.bulk_bytes = strtoull(optarg, NULL, 10);
-			break;
-		case 'f':
-			options->buffers.files = true;
-			break;
-		case 'k':
-			options->kernel = true;
-			break;
-		case 'p':
-			options->packets = true;
-			break;
-		case 's':
-			arguments->shares = true;
-			break;
-		default:
-			return -EINVAL;
-		}
-	}
-	return arguments->log && optind == argc ? 0 : -EINVAL;
+	if (!options_parse(argv, choices))
+		return false;
+	/* Of the thread that opens the GPUs. */
+	if (name)
+		(void)prctl(PR_SET_NAME, name);
+	return true;
 }
 
 static bool set_up(void *arg)
@@ -136,7 +107,8 @@ int main(int argc, char **argv)
 		.tear_down = tear_down,
 	};
 
-	if (read_options(argc, argv, &arguments) < 0) {
+	(void)argc;
+	if (!read_options(argv, &arguments)) {
 		(void)fprintf(stderr, "selftest-job: criu-amdgpu selftest starts this program\n");
 		return 2;
 	}

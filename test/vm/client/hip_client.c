@@ -263,9 +263,8 @@ static bool tear_down(void *arg)
 int main(int argc, char **argv)
 {
 	static struct client client;
-	const char *log = NULL;
 	const struct choice choices[] = {
-		{ "--log", .text = &log, .is_needed = true },
+		{ "--log", .text = &client.report.path, .is_needed = true },
 		{ "--kernels", .text = &client.code_object, .is_needed = true },
 		{ 0 },
 	};
@@ -273,6 +272,6 @@ int main(int argc, char **argv)
 	(void)argc;
 	if (!options_parse(argv, choices))
 		return 2;
-	report_init(&client.report, log);
+	report_init(&client.report, client.report.path);
 	return serve(&(struct serve){ &client.report, &client, set_up, begin, verify, tear_down });
 }

@@ -300,10 +300,9 @@ static bool choose_ranks(struct client *client, uint32_t rank)
 int main(int argc, char **argv)
 {
 	static struct client client = { .gpus = 2 };
-	const char *log = NULL;
 	uint32_t rank = 0;
 	const struct choice choices[] = {
-		{ "--log", .text = &log, .is_needed = true },
+		{ "--log", .text = &client.report.path, .is_needed = true },
 		{ "--collectives", .number = &client.collectives },
 		{ "--gpus", .number = &client.gpus },
 		{ "--may-have-ended", .flag = &client.may_have_ended },
@@ -315,6 +314,6 @@ int main(int argc, char **argv)
 	(void)argc;
 	if (!options_parse(argv, choices) || !choose_ranks(&client, rank))
 		return 2;
-	report_init(&client.report, log);
+	report_init(&client.report, client.report.path);
 	return serve(&(struct serve){ &client.report, &client, set_up, begin, verify, tear_down });
 }

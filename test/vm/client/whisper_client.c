@@ -223,9 +223,8 @@ static bool tear_down(void *arg)
 int main(int argc, char **argv)
 {
 	static struct client client;
-	const char *log = NULL;
 	const struct choice choices[] = {
-		{ "--log", .text = &log, .is_needed = true },
+		{ "--log", .text = &client.report.path, .is_needed = true },
 		{ "--model", .text = &client.model, .is_needed = true },
 		{ "--texts", .number = &client.num_texts, .is_needed = true },
 		{ 0 },
@@ -234,6 +233,6 @@ int main(int argc, char **argv)
 	(void)argc;
 	if (!options_parse(argv, choices))
 		return 2;
-	report_init(&client.report, log);
+	report_init(&client.report, client.report.path);
 	return serve(&(struct serve){ &client.report, &client, set_up, begin, verify, tear_down });
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The command line of a client: options with an argument, and flags. */
-#ifndef CLIENT_OPTIONS_H
-#define CLIENT_OPTIONS_H
+#ifndef SELFTEST_OPTIONS_H
+#define SELFTEST_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,6 +11,7 @@ struct choice {
 	const char *name;
 	const char **text;
 	uint32_t *number;
+	uint64_t *large_number;
 	bool *flag; /* has no argument */
 	bool is_needed;
 };

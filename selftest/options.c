@@ -24,8 +24,10 @@ static bool parse(char **argv, const struct choice *choices)
 			*choice->flag = true;
 		else if (choice->text)
 			*choice->text = *argv;
-		else
+		else if (choice->number)
 			*choice->number = (uint32_t)strtoul(*argv, NULL, 10);
+		else
+			*choice->large_number = strtoull(*argv, NULL, 10);
 	}
 	for (; choices->name; choices++)
 		if (choices->is_needed &&
@@ -41,9 +43,9 @@ bool options_parse(char **argv, const struct choice *choices)
 	(void)fprintf(stderr, "usage: %s", argv[0]);
 	for (; choices->name; choices++)
 		(void)fprintf(stderr, choices->is_needed ? " %s%s" : " [%s%s]", choices->name,
-			      choices->text     ? " TEXT"
-			      : choices->number ? " N"
-						: "");
+			      choices->text   ? " TEXT"
+			      : choices->flag ? ""
+					      : " N");
 	(void)fputc('\n', stderr);
 	return false;
 }
