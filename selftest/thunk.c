@@ -132,27 +132,24 @@ int thunk_queue_free(struct thunk_queue *queue)
 	return ret;
 }
 
-/* The page of all events of the process. A process keeps it until it ends. */
-static int get_event_page(struct memory **ret_page, bool *ret_is_new)
+/* Of all events of the process. */
+static int alloc_event_page(struct memory *ret_page)
 {
-	static struct memory page;
 	struct gpus all = { .count = process_get()->gpus };
 	struct report report;
 
-	*ret_page = &page;
-	*ret_is_new = !page.address;
-	if (page.address)
-		return 0;
 	for (int i = 0; i < all.count; i++)
 		all.list[i].index = i;
 	report_init(&report, NULL);
 	return memory_alloc(&report, MEMORY_GTT, KFD_SIGNAL_EVENT_LIMIT * 8, &all.list[0], &all,
-			    &page);
+			    ret_page);
 }
 
 int thunk_event_new(enum thunk_event_type type, const struct gpu *gpu, bool manual,
 		    struct thunk_event **ret_event)
 {
+	/* The process keeps it until it ends. */
+	static struct memory page;
 	static const uint32_t types[] = {
 		[THUNK_SIGNAL] = KFD_IOC_EVENT_SIGNAL,
 		[THUNK_HW_EXCEPTION] = KFD_IOC_EVENT_HW_EXCEPTION,
@@ -164,13 +161,13 @@ int thunk_event_new(enum thunk_event_type type, const struct gpu *gpu, bool manu
 		.node_id = type == THUNK_SIGNAL ? EVENT_NODE : gpu->node,
 	};
 	struct thunk_event *event = calloc(1, sizeof(*event));
-	struct memory *page;
-	bool is_new;
-	int ret = event ? get_event_page(&page, &is_new) : -ENOMEM;
+	int ret = event ? 0 : -ENOMEM;
 
 	/* The first event brings the page. */
-	if (ret == 0 && is_new)
-		args.event_page_offset = page->handle;
+	if (ret == 0 && !page.address) {
+		ret = alloc_event_page(&page);
+		args.event_page_offset = page.handle;
+	}
 	if (ret == 0)
 		ret = raw_ioctl(process_get()->kfd, AMDKFD_IOC_CREATE_EVENT, &args);
 	if (ret < 0) {
@@ -178,7 +175,7 @@ int thunk_event_new(enum thunk_event_type type, const struct gpu *gpu, bool manu
 		return ret;
 	}
 	event->id = args.event_id;
-	event->slot = (uint64_t *)page->address + args.event_slot_index;
+	event->slot = (uint64_t *)page.address + args.event_slot_index;
 	*ret_event = event;
 	return 0;
 }
