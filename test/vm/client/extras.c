@@ -246,18 +246,14 @@ static int extras_verify_child(struct extras *extras)
 
 int extras_verify(struct extras *extras)
 {
-	int ret;
+	const int fds[] = { extras->kfd_fd, extras->second_kfd_fd };
+	int ret = 0;
 
-	ret = kfd_touch(extras->kfd_fd);
-	if (ret < 0)
-		return report_fail(extras->report, ret, "/dev/kfd %d does not answer: %s",
-				   extras->kfd_fd, strerror(-ret));
-	if (extras->second_kfd_fd >= 0) {
-		ret = kfd_touch(extras->second_kfd_fd);
+	for (int i = 0; i < 2 && fds[i] >= 0; i++) {
+		ret = kfd_touch(fds[i]);
 		if (ret < 0)
-			return report_fail(extras->report, ret,
-					   "second /dev/kfd %d does not answer: %s",
-					   extras->second_kfd_fd, strerror(-ret));
+			return report_fail(extras->report, ret, "%s/dev/kfd %d does not answer: %s",
+					   i ? "second " : "", fds[i], strerror(-ret));
 	}
 	if (extras->render_fd >= 0)
 		ret = extras_verify_render(extras);

@@ -36,9 +36,7 @@
 	X(execute, (void *plan, void **from, void **to, void *info))
 
 struct fft {
-#define FFT_MEMBER(name, parameters) int(*name) parameters;
-	FFT_FUNCTIONS(FFT_MEMBER)
-#undef FFT_MEMBER
+	FFT_FUNCTIONS(LIBRARY_MEMBER)
 };
 
 #define POINTS  1024u

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "library.h"
 #include "report.h"
 
 #define HIP_TO_DEVICE     1
@@ -45,9 +46,7 @@
 	   void *stream, void **arguments, void **extra))
 
 struct hip {
-#define HIP_MEMBER(name, parameters) int(*name) parameters;
-	HIP_FUNCTIONS(HIP_MEMBER)
-#undef HIP_MEMBER
+	HIP_FUNCTIONS(LIBRARY_MEMBER)
 };
 
 /* Opens the library, or reports what is missing. */

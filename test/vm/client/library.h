@@ -12,6 +12,9 @@
 bool library_open(struct report *report, const char *const *files, const char *const *names,
 		  void *ret_functions);
 
+/* A member of the struct of the functions, whose status is an int, for their list. */
+#define LIBRARY_MEMBER(name, parameters) int(*name) parameters;
+
 /* Whether a call by a client had the status 0. Reports another one as a failure of the call. */
 #define GOOD(client, call) library_good(&(client)->report, (client)->call, #call)
 bool library_good(struct report *report, int status, const char *what);

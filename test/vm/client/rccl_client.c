@@ -34,9 +34,7 @@ struct rccl_id {
 	  (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream))
 
 struct rccl {
-#define RCCL_MEMBER(name, parameters) int(*name) parameters;
-	RCCL_FUNCTIONS(RCCL_MEMBER)
-#undef RCCL_MEMBER
+	RCCL_FUNCTIONS(LIBRARY_MEMBER)
 };
 
 #define MAX_GPUS 8
