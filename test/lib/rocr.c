@@ -11,9 +11,7 @@
 
 bool rocr_good(hsa_status_t status, const char *what)
 {
-	if (status != HSA_STATUS_SUCCESS)
-		rocr_say("%s: status 0x%x", what, status);
-	return status == HSA_STATUS_SUCCESS;
+	return status == HSA_STATUS_SUCCESS || rocr_say("%s: status 0x%x", what, status);
 }
 
 static hsa_status_t find_agent(hsa_agent_t agent, void *data)
@@ -56,10 +54,8 @@ bool rocr_open(struct rocr *rocr)
 	if (!rocr_good(hsa_init(), "init") ||
 	    !rocr_good(hsa_iterate_agents(find_agent, rocr), "agents"))
 		return false;
-	if (!rocr->cpu.agent.handle || !rocr->num_gpus) {
-		rocr_say("there is no %s", rocr->num_gpus ? "CPU" : "GPU");
-		return false;
-	}
+	if (!rocr->cpu.agent.handle || !rocr->num_gpus)
+		return rocr_say("there is no %s", rocr->num_gpus ? "CPU" : "GPU");
 	for (unsigned int i = 0; i < rocr->num_gpus; i++)
 		if (!find_pools(&rocr->gpus[i]))
 			return false;
@@ -82,10 +78,8 @@ bool rocr_open_object(const char *path, hsa_code_object_reader_t *ret_reader)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0) {
-		rocr_say("%s: cannot be opened", path);
-		return false;
-	}
+	if (fd < 0)
+		return rocr_say("%s: cannot be opened", path);
 	return rocr_good(hsa_code_object_reader_create_from_file(fd, ret_reader), path) &&
 	       close(fd) == 0;
 }
@@ -161,9 +155,8 @@ bool rocr_wait(hsa_signal_t signal, unsigned int seconds, const char *what)
 	hsa_signal_value_t value = hsa_signal_wait_scacquire(
 		signal, HSA_SIGNAL_CONDITION_LT, 1, seconds * NS_PER_S, HSA_WAIT_STATE_BLOCKED);
 
-	if (value != 0)
-		rocr_say("%s: the signal is %ld at the end of the wait", what, (long)value);
-	return value == 0;
+	return value == 0 ||
+	       rocr_say("%s: the signal is %ld at the end of the wait", what, (long)value);
 }
 
 bool rocr_copier_open(const struct rocr *rocr, const struct rocr_place *gpu,

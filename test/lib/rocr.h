@@ -23,8 +23,9 @@ struct rocr {
 	unsigned int num_gpus;
 };
 
-/* Where complaints go: each program has its own. One line, without a newline. */
-void rocr_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Where complaints go: each program has its own. One line, without a newline. Returns false, so
+ * that it can end a function. */
+bool rocr_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 bool rocr_good(hsa_status_t status, const char *what);
 

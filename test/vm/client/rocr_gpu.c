@@ -30,11 +30,9 @@ static bool compare(const struct rocr_gpu *gpu, enum purpose purpose, const uint
 		    uint32_t count, const char *what)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (words[i] == pattern(gpu, purpose, i))
-			continue;
-		rocr_say("GPU %u: %s: word %u is 0x%08x, not 0x%08x", gpu->index, what, i, words[i],
-			 pattern(gpu, purpose, i));
-		return false;
+		if (words[i] != pattern(gpu, purpose, i))
+			return rocr_say("GPU %u: %s: word %u is 0x%08x, not 0x%08x", gpu->index,
+					what, i, words[i], pattern(gpu, purpose, i));
 	}
 	return true;
 }
@@ -141,10 +139,8 @@ bool rocr_gpu_begin(struct rocr_gpu *gpu)
 /* The copy that waits is done now, and was not before. */
 static bool verify_waiting_copy(struct rocr_gpu *gpu)
 {
-	if (hsa_signal_load_scacquire(gpu->copied) != 1) {
-		rocr_say("GPU %u: a copy did not wait", gpu->index);
-		return false;
-	}
+	if (hsa_signal_load_scacquire(gpu->copied) != 1)
+		return rocr_say("GPU %u: a copy did not wait", gpu->index);
 	hsa_signal_store_screlease(gpu->go, 0);
 	return pthread_join(gpu->sleeper, NULL) == 0 && copy_out(gpu, gpu->to, gpu->vram) &&
 	       compare(gpu, WAITING, gpu->to, WORDS, "what a waiting copy has written");

@@ -10,10 +10,8 @@ static bool map_pages(const struct rocr_place *gpu, size_t size, struct rocr_hos
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (memory == MAP_FAILED) {
-		rocr_say("no memory");
-		return false;
-	}
+	if (memory == MAP_FAILED)
+		return rocr_say("no memory");
 	*ret_host =
 		(struct rocr_host){ .gpu = gpu, .memory = memory, .mapped = memory, .size = size };
 	return true;
@@ -91,9 +89,8 @@ bool rocr_host_verify_attributes(const struct rocr_host *host)
 	    now[2].value == GRANULARITY && now[3].value == host->gpu->agent.handle &&
 	    now[4].attribute == HSA_AMD_SVM_ATTRIB_AGENT_ACCESSIBLE_IN_PLACE)
 		return true;
-	rocr_say(
+	return rocr_say(
 		"SVM attributes: grain %lu, read mostly %lu, granularity %lu, location %s, access 0x%lx",
 		now[0].value, now[1].value, now[2].value,
 		now[3].value == host->gpu->agent.handle ? "right" : "wrong", now[4].attribute);
-	return false;
 }

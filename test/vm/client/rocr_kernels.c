@@ -42,10 +42,8 @@ bool rocr_kernels_open(const struct rocr *rocr, unsigned int gpu, const char *pa
 {
 	struct rocr_kernels *kernels = calloc(1, sizeof(*kernels));
 
-	if (!kernels) {
-		rocr_say("no memory");
-		return false;
-	}
+	if (!kernels)
+		return rocr_say("no memory");
 	*ret_kernels = kernels;
 	kernels->place = &rocr->gpus[gpu];
 	kernels->gpu = gpu;
@@ -88,11 +86,9 @@ static bool goes_on(const struct rocr_kernels *kernels, uint32_t rounds)
 	time_t end = time(NULL) + PATIENCE_S;
 
 	while (kernels->page->control.rounds < rounds) {
-		if (time(NULL) > end) {
-			rocr_say("GPU %u: the kernel stands still after %u rounds", kernels->gpu,
-				 kernels->page->control.rounds);
-			return false;
-		}
+		if (time(NULL) > end)
+			return rocr_say("GPU %u: the kernel stands still after %u rounds",
+					kernels->gpu, kernels->page->control.rounds);
 		(void)usleep(1000);
 	}
 	return true;
@@ -134,17 +130,14 @@ static bool marched_right(const struct rocr_kernels *kernels)
 	const struct page *page = kernels->page;
 	uint64_t cells[MARCH_ITEMS];
 
-	if (page->control.starts != 1) {
-		rocr_say("GPU %u: the kernel has begun %u times", kernels->gpu,
-			 page->control.starts);
-		return false;
-	}
+	if (page->control.starts != 1)
+		return rocr_say("GPU %u: the kernel has begun %u times", kernels->gpu,
+				page->control.starts);
 	march_compute(page->control.rounds, cells);
 	if (memcmp(cells, kernels->march_cells.memory, sizeof(cells)) == 0)
 		return true;
-	rocr_say("GPU %u: the kernel has wrong results after %u rounds", kernels->gpu,
-		 page->control.rounds);
-	return false;
+	return rocr_say("GPU %u: the kernel has wrong results after %u rounds", kernels->gpu,
+			page->control.rounds);
 }
 
 bool rocr_kernels_verify_loop(struct rocr_kernels *kernels)
@@ -177,10 +170,9 @@ bool rocr_kernels_verify_behind(struct rocr_kernels *kernels)
 	if (!rocr_wait(kernels->counted, PATIENCE_S, "the kernel behind a barrier"))
 		return false;
 	for (uint32_t i = 0; i < COUNT_ITEMS; i++) {
-		if (cells[i] == count(i))
-			continue;
-		rocr_say("GPU %u: the kernel behind a barrier has wrong results", kernels->gpu);
-		return false;
+		if (cells[i] != count(i))
+			return rocr_say("GPU %u: the kernel behind a barrier has wrong results",
+					kernels->gpu);
 	}
 	return true;
 }

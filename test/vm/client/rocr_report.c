@@ -15,7 +15,7 @@ struct report *rocr_report_init(const char *path)
 	return &report;
 }
 
-void rocr_say(const char *format, ...)
+bool rocr_say(const char *format, ...)
 {
 	char text[sizeof(report.failure)];
 	va_list args;
@@ -23,5 +23,5 @@ void rocr_say(const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	(void)report_fail(&report, 0, "%s", text);
+	return report_fail(&report, false, "%s", text);
 }

@@ -132,9 +132,9 @@ static bool check_import(struct rank *rank, uint64_t number)
 		if (i / WORDS == ANSWER ||
 		    rank->staging[i] == word(rank->before, still ? 0 : number, i))
 			continue;
-		rocr_say("rank %u: word %zu of rank %u is 0x%" PRIx64 " with number %" PRIu64,
-			 rank->number, i, rank->before, rank->staging[i], number);
-		return false;
+		return rocr_say("rank %u: word %zu of rank %u is 0x%" PRIx64
+				" with number %" PRIu64,
+				rank->number, i, rank->before, rank->staging[i], number);
 	}
 	return true;
 }
@@ -146,9 +146,8 @@ static bool is_answered(struct rank *rank)
 		return false;
 	if (rank->staging[0] == rank->passed)
 		return true;
-	rocr_say("rank %u: the answer to number %" PRIu64 " is %" PRIu64, rank->number,
-		 rank->passed, rank->staging[0]);
-	return false;
+	return rocr_say("rank %u: the answer to number %" PRIu64 " is %" PRIu64, rank->number,
+			rank->passed, rank->staging[0]);
 }
 
 /* The number @number has come. */
@@ -173,11 +172,9 @@ static bool step(struct rank *rank)
 		return false;
 	if (rank->staging[0] == wanted)
 		return take(rank, wanted);
-	if (rank->staging[0] != wanted - 1 || rank->waited++ == PATIENCE) {
-		rocr_say("rank %u: waits for number %" PRIu64 ", and sees %" PRIu64, rank->number,
-			 wanted, rank->staging[0]);
-		return false;
-	}
+	if (rank->staging[0] != wanted - 1 || rank->waited++ == PATIENCE)
+		return rocr_say("rank %u: waits for number %" PRIu64 ", and sees %" PRIu64,
+				rank->number, wanted, rank->staging[0]);
 	return true;
 }
 

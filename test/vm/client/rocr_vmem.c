@@ -58,9 +58,7 @@ static bool find_functions(struct rocr_vmem *vmem)
 	missing = function ? missing : #name;
 	FUNCTIONS(FIND)
 #undef FIND
-	if (missing)
-		rocr_say("this ROCr has no hsa_amd_vmem_%s()", missing);
-	return !missing;
+	return !missing || rocr_say("this ROCr has no hsa_amd_vmem_%s()", missing);
 }
 
 static char *at(const struct rocr_vmem *vmem, enum slot slot)
@@ -114,10 +112,8 @@ bool rocr_vmem_open(const struct rocr *rocr, unsigned int gpu, struct rocr_vmem 
 {
 	struct rocr_vmem *vmem = calloc(1, sizeof(*vmem));
 
-	if (!vmem) {
-		rocr_say("no memory");
-		return false;
-	}
+	if (!vmem)
+		return rocr_say("no memory");
 	*ret_vmem = vmem;
 	vmem->rocr = rocr;
 	vmem->gpu = &rocr->gpus[gpu];
@@ -147,11 +143,9 @@ static bool compare(const struct rocr_vmem *vmem, const uint64_t *words, enum sl
 		    const char *what)
 {
 	for (size_t i = 0; i < WORDS; i++) {
-		if (words[i] == word(vmem, pattern, i))
-			continue;
-		rocr_say("GPU %u: virtual memory: %s: word %zu is 0x%lx", vmem->index, what, i,
-			 words[i]);
-		return false;
+		if (words[i] != word(vmem, pattern, i))
+			return rocr_say("GPU %u: virtual memory: %s: word %zu is 0x%lx",
+					vmem->index, what, i, words[i]);
 	}
 	return true;
 }
