@@ -64,17 +64,6 @@ static int await(const struct compute *compute,
 	return 0;
 }
 
-static int compute_make(struct compute *compute)
-{
-	int ret = aql_open(compute->report, compute->gpu, &compute->aql);
-
-	if (ret < 0)
-		return ret;
-	compute->page = compute->aql.page.address;
-	compute->packet = raw_kernel_place(&march_code, compute->page->kernel);
-	return 0;
-}
-
 int compute_new(struct report *report, const struct gpu *gpu, struct compute **ret_compute)
 {
 	struct compute *compute = calloc(1, sizeof(*compute));
@@ -85,8 +74,12 @@ int compute_new(struct report *report, const struct gpu *gpu, struct compute **r
 	*ret_compute = compute;
 	compute->report = report;
 	compute->gpu = gpu;
-	ret = compute_make(compute);
-	return ret < 0 ? ret : compute_begin(compute);
+	ret = aql_open(report, gpu, &compute->aql);
+	if (ret < 0)
+		return ret;
+	compute->page = compute->aql.page.address;
+	compute->packet = raw_kernel_place(&march_code, compute->page->kernel);
+	return compute_begin(compute);
 }
 
 void compute_free(struct compute *compute)
