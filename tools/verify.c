@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Compares the state images with each other, and then the contents of all BOs with their checksums.
- * In a directory, each pages file of a process has a thread. An archive can only be read from its
+ * In a directory, several threads compare a pages file each. An archive can only be read from its
  * beginning to its end, so contents are compared in its order. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -177,93 +178,143 @@ static int report(const struct tool_image *process, const struct kfd_jobs *jobs,
 /* --- a directory ---------------------------------------------------------------------------------
  */
 
+#define THREADS_MAX 16
+
 /* A pages file in the directory. */
 struct pages_file {
-	pthread_t thread;
-	struct content_job *job;
-	struct totals *totals;
-	/* Of verify_pages(). */
+	const struct tool_image *process;
+	const struct kfd_jobs *jobs;
+	const struct content_job *job;
+	/* Of verify_pages(). There is no BO if the file cannot be opened, which is logged then. */
 	const struct content_bo *bo;
 	int result;
 };
+
+/* The pages files of all processes. Threads take one after the other. */
+struct directory {
+	struct kfd_jobs *jobs;
+	size_t num_processes;
+	struct pages_file *files;
+	size_t num_files;
+	atomic_size_t next;
+	struct totals *totals;
+};
+
+static void directory_done(struct directory *directory)
+{
+	for (size_t i = 0; i < directory->num_processes; i++)
+		kfd_jobs_done(&directory->jobs[i]);
+	free(directory->jobs);
+	free(directory->files);
+}
 
 static int read_file(void *argument, void *bytes, size_t size)
 {
 	return read_full(*(const int *)argument, bytes, size);
 }
 
-static void *verify_file(void *argument)
+static int verify_file(struct pages_file *file, struct totals *totals)
 {
-	struct pages_file *file = argument;
-	const struct source source = { read_file, &file->job->image_fd };
+	const struct content_job *job = file->job;
+	_cleanup_close_ int fd = -1;
+	const struct source source = { read_file, &fd };
+	int ret = image_open_pages(file->process->id, job->gpu_id,
+				   content_size(job->bos, job->num_bos), &fd);
 
-	file->result = verify_pages(file->job, &source, file->totals, &file->bo);
+	if (ret < 0)
+		return ret;
+	if (fd >= 0)
+		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	return verify_pages(job, &source, totals, &file->bo);
+}
+
+/* After a failure no thread takes another file. */
+static void *verify_files(void *argument)
+{
+	struct directory *directory = argument;
+	size_t i;
+
+	while ((i = atomic_fetch_add(&directory->next, 1)) < directory->num_files) {
+		struct pages_file *file = &directory->files[i];
+
+		file->result = verify_file(file, directory->totals);
+		if (file->result)
+			atomic_store(&directory->next, directory->num_files);
+	}
 	return NULL;
 }
 
-static int open_pages(int id, struct kfd_jobs *jobs)
+/* This thread compares, too, so all files are compared even if no other thread can be started. */
+static void run_threads(struct directory *directory)
 {
-	for (uint32_t i = 0; i < jobs->num_jobs; i++) {
-		struct content_job *job = &jobs->jobs[i];
-		int ret = image_open_pages(id, job->gpu_id, content_size(job->bos, job->num_bos),
-					   &job->image_fd);
+	size_t wanted = clamp(usable_processors(), 1, THREADS_MAX), count = 0;
+	pthread_t threads[THREADS_MAX];
 
-		if (ret < 0)
-			return ret;
-		if (job->image_fd >= 0)
-			(void)posix_fadvise(job->image_fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-	}
-	return 0;
+	wanted = wanted < directory->num_files ? wanted : directory->num_files;
+	while (count + 1 < wanted && !thread_start(&threads[count], verify_files, directory))
+		count++;
+	(void)verify_files(directory);
+	while (count)
+		(void)pthread_join(threads[--count], NULL);
+	end_progress(directory->totals);
 }
 
-/* Logs if a thread cannot be started. */
-static int run_threads(const struct tool_image *process, const struct kfd_jobs *jobs,
-		       struct pages_file *files, struct totals *totals)
+static int list_jobs(const struct tool_images *images, struct directory *directory)
 {
-	uint32_t count = 0;
 	int ret = 0;
 
-	while (!ret && count < jobs->num_jobs) {
-		files[count].job = &jobs->jobs[count];
-		files[count].totals = totals;
-		ret = thread_start(&files[count].thread, verify_file, &files[count]);
-		count += !ret;
-	}
-	for (uint32_t i = 0; i < count; i++)
-		(void)pthread_join(files[i].thread, NULL);
-	end_progress(totals);
-	return ret < 0 ? log_error(ret, "kfd %d: cannot start a thread", process->id) : 0;
-}
+	directory->jobs = calloc(images->count + 1, sizeof(*directory->jobs));
+	if (!directory->jobs)
+		return log_error(-ENOMEM, "cannot list the BOs");
+	IMAGES_FOR_EACH (images, image, IMAGE_KFD) {
+		struct kfd_jobs *jobs = &directory->jobs[directory->num_processes];
 
-/* Names the first BO that differs. */
-static int verify_contents(const struct tool_image *process, struct totals *totals)
-{
-	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
-	_cleanup_free_ struct pages_file *files = NULL;
-	int ret = list_pages(process, &jobs);
-
-	if (!ret)
-		ret = open_pages(process->id, &jobs);
-	if (ret < 0)
-		return ret;
-	files = calloc((size_t)jobs.num_jobs + 1, sizeof(*files));
-	if (!files)
-		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", process->id);
-	ret = run_threads(process, &jobs, files, totals);
-	for (uint32_t i = 0; !ret && i < jobs.num_jobs; i++) {
-		if (files[i].result)
-			ret = report(process, &jobs, files[i].job, files[i].bo, files[i].result);
+		if (ret < 0 || !image->kfd->num_of_gpus)
+			continue;
+		ret = list_pages(image, jobs);
+		directory->num_processes++;
+		directory->num_files += jobs->num_jobs;
 	}
 	return ret;
 }
 
+static int list_files(const struct tool_images *images, struct directory *directory)
+{
+	const struct kfd_jobs *jobs = directory->jobs;
+	struct pages_file *file = calloc(directory->num_files + 1, sizeof(*file));
+
+	directory->files = file;
+	if (!file)
+		return log_error(-ENOMEM, "cannot list the images of contents");
+	IMAGES_FOR_EACH (images, image, IMAGE_KFD) {
+		if (!image->kfd->num_of_gpus)
+			continue;
+		for (uint32_t i = 0; i < jobs->num_jobs; i++)
+			*file++ = (struct pages_file){ .process = image,
+						       .jobs = jobs,
+						       .job = &jobs->jobs[i] };
+		jobs++;
+	}
+	return 0;
+}
+
+/* Names the first BO that differs in the first file with one. */
 static int verify_directory(const struct tool_images *images, struct totals *totals)
 {
-	int ret = 0;
+	_cleanup_(directory_done) struct directory directory = { .totals = totals };
+	int ret = list_jobs(images, &directory);
 
-	IMAGES_FOR_EACH (images, image, IMAGE_KFD) {
-		if (!ret && image->kfd->num_of_gpus)
-			ret = verify_contents(image, totals);
+	if (!ret)
+		ret = list_files(images, &directory);
+	if (ret < 0)
+		return ret;
+	run_threads(&directory);
+	for (size_t i = 0; !ret && i < directory.num_files; i++) {
+		const struct pages_file *file = &directory.files[i];
+
+		ret = file->result;
+		if (file->bo && ret)
+			ret = report(file->process, file->jobs, file->job, file->bo, ret);
 	}
 	return ret;
 }
