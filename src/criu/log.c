@@ -81,7 +81,7 @@ int log_refusal(bool force, int ret, const char *format, ...)
 	va_end(arguments);
 	if (!force)
 		return log_error(ret, "%s; AMDGPU_FORCE=1 relaxes this", line);
-	log_warn("%s; restored anyway, because AMDGPU_FORCE is set", line);
+	log_warn("%s; ignored, because AMDGPU_FORCE is set", line);
 	return 0;
 }
 

@@ -143,7 +143,7 @@ static int refuse_exchange(const struct restored_task *task, bool force)
 {
 	return log_refusal(
 		force, -EINVAL,
-		"kfd %d: its GPUs exchange their gpu_ids, so the plugin cannot find out whether this kernel maps doorbells by the old or by the new id, and assumes Linux 7.2 or older; restore on GPUs with other ids",
+		"kfd %d: its GPUs exchange their gpu_ids, so the plugin cannot find out whether this kernel maps doorbells by the old or by the new id (AMDGPU_FORCE=1 assumes Linux 7.2 or older); restore on GPUs with other ids",
 		task->kfd_id);
 }
 
