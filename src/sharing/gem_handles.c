@@ -62,7 +62,7 @@ static uint32_t *count_made(const CriuKfd *kfd)
 	uint32_t *made = calloc(kfd->n_bo_entries + 1, sizeof(*made));
 
 	for (size_t i = 0; made && i < kfd->n_bo_entries; i++)
-		made[i + 1] = made[i] + !kfd->bo_entries[i]->has_owner_pid;
+		made[i + 1] = made[i] + !imports_take_out(kfd->bo_entries[i]);
 	return made;
 }
 

@@ -86,6 +86,11 @@ static int add_import(struct imports *imports, const KfdBoEntry *bo,
 	return array_append(&imports->list, &imports->count, sizeof(import), &import);
 }
 
+bool imports_take_out(const KfdBoEntry *bo)
+{
+	return bo->has_owner_pid && !bo->by_share_handle;
+}
+
 static int list_bos(const struct restored_task *task, const struct kfd_priv *priv,
 		    struct imports *imports, bool *cut)
 {
@@ -98,7 +103,7 @@ static int list_bos(const struct restored_task *task, const struct kfd_priv *pri
 		ret = kfd_priv_read_bo(priv, i, &record);
 		if (ret < 0)
 			break;
-		cut[i] = bo->has_owner_pid && !bo->by_share_handle;
+		cut[i] = imports_take_out(bo);
 		ret = bo->has_owner_pid ? add_import(imports, bo, &record) : 0;
 		if (!cut[i])
 			imports->taken[imports->num_taken++] =

@@ -14,6 +14,8 @@ struct kfd_state;
 /* Takes the imports out of the image in task->kfd: the list of BOs and the private data are then
  * those for RESTORE. The image is valid. Logs on error. */
 int imports_take(struct restored_task *task);
+/* Whether it takes @bo out: RESTORE imports those with a share handle itself. */
+bool imports_take_out(const KfdBoEntry *bo);
 void imports_done(struct restored_task *task);
 
 /* An object of another task. */

@@ -249,6 +249,15 @@ TEST(an_owner_that_fails_is_named)
 	assert_logged("Error (amdgpu_plugin): ", "GEM handle 2 of GPU 0x1111", "process 77");
 }
 
+TEST(bos_that_RESTORE_imports_by_share_handles_count)
+{
+	task.session.task.kfd->bo_entries[1]->by_share_handle = true;
+	(void)add_handle(0, 1, 2);
+	task.bos[2].dmabuf_fd = OWN + 2;
+	assert_int_equal(restore(), 0);
+	assert_int_equal(render.dmabuf[0][1], OWN + 2);
+}
+
 TEST(mappings_are_made_with_their_flags)
 {
 	GemHandleEntry *entry;
