@@ -17,7 +17,6 @@
 #include "kernel/kfd_priv.h"
 #include "map/map.h"
 
-struct gem_handles;
 struct gpu_file;
 struct handoff;
 struct imports;
@@ -54,8 +53,6 @@ struct restored_task {
 	/* BOs that are not in @kfd any more, see sharing/imports.h. NULL if the task shares none.
 	 */
 	struct imports *imports;
-	/* GEM handles of the task, or NULL. See sharing/gem_handles.h. */
-	struct gem_handles *gem_handles;
 	/* @kfd is valid and its GPUs are mapped. */
 	bool prepared;
 	/* RESTORE has been called. */

@@ -28,7 +28,6 @@
 void task_image_forget(struct restored_task *task)
 {
 	imports_done(task);
-	gem_handles_done(task);
 	free(task->hidden);
 	task->hidden = NULL;
 	task->num_hidden = 0;

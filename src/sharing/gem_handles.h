@@ -10,10 +10,11 @@
 
 struct kfd_state;
 
-/* Notes the handles of the image in task->kfd, which is valid. Call this before imports_take(),
- * which removes BOs from the image. Logs on error. */
+/* Changes the handles of the image in task->kfd, which is valid: of those whose BO is an import,
+ * the object is that of the BO; of others it is 0, and the BO is an index in the list of BOs that
+ * RESTORE makes. Call this before imports_take(), which removes BOs from the image. Logs on error.
+ */
 int gem_handles_take(struct restored_task *task);
-void gem_handles_done(struct restored_task *task);
 
 /* After RESTORE of @state and imports_restore(): makes the handles and their mappings in the files
  * that RESTORE has received, and sets the metadata. Logs on error. */
