@@ -198,7 +198,7 @@ static int check_queues(const struct dumped_process *process, const struct surve
 	for (size_t i = 0; i < survey->num_queues; i++) {
 		const struct survey_queue *queue = &survey->queues[i];
 
-		if (bo_index_find_gpu(&process->state, &process->session->topology, queue->gpu_id))
+		if (bo_index_gpu_of(process, queue->gpu_id))
 			queues[count++] = (struct kfd_priv_queue){ .id = queue->id,
 								   .type = queue->type,
 								   .gpu_id = queue->gpu_id };

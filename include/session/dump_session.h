@@ -18,16 +18,15 @@
 #include "criu/options.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/memory_errors.h"
+#include "kernel/render_node.h"
 
 #define DUMP_NO_ID (-1)
 
 struct background;
+struct bo_index_entry;
 struct pool;
-struct bo_index;
 struct dumped_dmabuf;
 struct dumped_render;
-struct gem_files;
-struct gem_saved_list;
 struct proc_mapping;
 struct shared_bos;
 
@@ -80,6 +79,68 @@ struct queue_answers {
 	size_t count;
 };
 
+/* All BOs with contents whose GPU is in the topology. */
+struct bo_index {
+	/* By device and offset. */
+	struct bo_index_entry *entries;
+	const struct bo_index_entry **by_inode;
+	const struct bo_index_entry **by_addr;
+	size_t count;
+};
+
+/* The render files of a process, each once, however many descriptors it has. */
+struct gem_files {
+	struct gem_file {
+		/* In this process, and in the process. */
+		int fd;
+		int number;
+		/* Borrowed. */
+		const struct topology_node *gpu;
+		struct gem_named {
+			uint32_t handle;
+			/* The object is of another PCI device, and @key is the inode of its
+			 * dma-buf. Otherwise @key is its mmap offset. */
+			bool is_import;
+			uint64_t key;
+		} * handles;
+		size_t num_handles;
+	} * list;
+	size_t count;
+};
+
+/* A handle of a KFD process, for the image. */
+struct gem_saved {
+	uint32_t gpu_id;
+	uint32_t handle;
+	/* Index of a BO that is the object; IMAGE_NO_BO: the process has none. */
+	uint32_t bo;
+	/* As in gem_named. */
+	bool is_import;
+	uint64_t key;
+	/* IMAGE_NO_BO: the number of the object in the dump, from 1, its size in bytes, and the
+	 * process that makes it at a restore. shared_bos.c sets them. */
+	uint32_t object;
+	uint64_t size;
+	pid_t owner;
+	/* Of the object in this file. Only files with a handle of it can map it, but for KFD's BOs.
+	 */
+	uint64_t mmap_offset;
+	/* Those that KFD has made are left out. */
+	struct render_mapping *mappings;
+	size_t num_mappings;
+	/* Of the object, or NULL if it has none. */
+	struct render_metadata *metadata;
+};
+
+struct gem_saved_list {
+	struct gem_saved *list;
+	size_t count;
+	/* Those whose object is no BO of the process, and of the GPU of the file: by GPU and mmap
+	 * offset. */
+	const struct gem_saved **foreign;
+	size_t num_foreign;
+};
+
 /* A KFD process of the dump: one for each process, however many files of /dev/kfd it has. */
 struct dumped_process {
 	struct dump_session *session;
@@ -106,16 +167,16 @@ struct dumped_process {
 	 * got its own. */
 	size_t first_open;
 	/* Finds the BO of a mapping. */
-	struct bo_index *bo_index;
+	struct bo_index bo_index;
 	/* The mappings of devices. */
 	struct proc_mapping *mappings;
 	size_t num_mappings;
 	/* The number of these for which a restoring CRIU calls UPDATE_VMA_MAP. */
 	uint32_t num_updates;
 	/* Its render files, with their GEM handles. */
-	struct gem_files *gem_files;
+	struct gem_files gem_files;
 	/* The GEM handles for its image. */
-	struct gem_saved_list *gem;
+	struct gem_saved_list gem;
 	/* The contents that are being saved. */
 	struct kfd_jobs jobs;
 	/* The GPUs that the process sees. */

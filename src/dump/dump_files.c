@@ -158,10 +158,10 @@ static int list_task(struct dump_session *session, pid_t pid)
 	int ret;
 
 	for (size_t i = 0; i < session->num_processes; i++) {
-		const struct dumped_process *process = &session->processes[i];
+		struct dumped_process *process = &session->processes[i];
 
 		if (process->pid == pid)
-			return list_files(session, pid, process, process->gem_files);
+			return list_files(session, pid, process, &process->gem_files);
 	}
 	ret = gem_list_read(pid, &session->topology, &files);
 	if (ret == -ESRCH)

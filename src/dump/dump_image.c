@@ -304,17 +304,17 @@ static int save_gem_handles(const struct dumped_process *process, CriuKfd *kfd)
 {
 	int ret = 0;
 
-	kfd->gem_handles = calloc(process->gem->count + 1, sizeof(*kfd->gem_handles));
+	kfd->gem_handles = calloc(process->gem.count + 1, sizeof(*kfd->gem_handles));
 	if (!kfd->gem_handles)
 		return -ENOMEM;
-	for (size_t i = 0; !ret && i < process->gem->count; i++) {
+	for (size_t i = 0; !ret && i < process->gem.count; i++) {
 		GemHandleEntry *entry = malloc(sizeof(*entry));
 
 		if (!entry)
 			return -ENOMEM;
 		gem_handle_entry__init(entry);
 		kfd->gem_handles[kfd->n_gem_handles++] = entry;
-		ret = save_gem_handle(&process->gem->list[i], entry);
+		ret = save_gem_handle(&process->gem.list[i], entry);
 	}
 	return ret;
 }

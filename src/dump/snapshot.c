@@ -78,7 +78,7 @@ static int check_consistent(const struct dumped_process *process)
 
 static int index_bos(struct dumped_process *process)
 {
-	int ret = bo_index_new(&process->state, &process->session->topology, &process->bo_index);
+	int ret = bo_index_init(process);
 
 	return ret < 0 ? log_error(ret, "%s: cannot list its BOs", process->name) : 0;
 }
@@ -94,13 +94,8 @@ static int list_mappings(struct dumped_process *process)
 
 static int list_gem_files(struct dumped_process *process)
 {
-	int ret;
+	int ret = gem_list_read(process->pid, &process->session->topology, &process->gem_files);
 
-	process->gem_files = calloc(1, sizeof(*process->gem_files));
-	process->gem = calloc(1, sizeof(*process->gem));
-	ret = process->gem_files && process->gem
-		      ? gem_list_read(process->pid, &process->session->topology, process->gem_files)
-		      : -ENOMEM;
 	return ret < 0 ? log_error(ret, "%s: cannot list the GEM handles of process %d",
 				   process->name, process->pid)
 		       : 0;
@@ -274,10 +269,10 @@ static int find_object(const struct dumped_process *process, struct gem_saved *s
 
 static int check_gem_handles(struct dumped_process *process)
 {
-	int ret = gem_list_save(process, process->gem);
+	int ret = gem_list_save(process);
 
-	for (size_t i = 0; !ret && i < process->gem->count; i++)
-		ret = find_object(process, &process->gem->list[i]);
+	for (size_t i = 0; !ret && i < process->gem.count; i++)
+		ret = find_object(process, &process->gem.list[i]);
 	return ret;
 }
 
@@ -372,17 +367,10 @@ void snapshot_drop_process(struct dumped_process *process)
 	kfd_jobs_done(&process->jobs);
 	kfd_state_done(&process->state);
 	process->priv = (struct kfd_priv){ 0 };
-	bo_index_free(process->bo_index);
-	process->bo_index = NULL;
-	if (process->gem_files)
-		gem_list_files_done(process->gem_files);
-	if (process->gem)
-		gem_list_saved_done(process->gem);
-	free(process->gem_files);
-	free(process->gem);
+	bo_index_done(&process->bo_index);
+	gem_list_files_done(&process->gem_files);
+	gem_list_saved_done(&process->gem);
 	free(process->mappings);
-	process->gem_files = NULL;
-	process->gem = NULL;
 	process->mappings = NULL;
 }
 

@@ -12,20 +12,17 @@
 #include "kernel/kfd.h"
 #include "session/dump_session.h"
 
-const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
-					      const struct topology *topology, uint32_t user_gpu_id)
-{
-	for (uint32_t i = 0; i < state->num_devices; i++) {
-		if (state->devices[i].user_gpu_id == user_gpu_id)
-			return topology_find_actual(topology, state->devices[i].actual_gpu_id);
-	}
-	return NULL;
-}
-
 const struct topology_node *bo_index_gpu_of(const struct dumped_process *process,
 					    uint32_t user_gpu_id)
 {
-	return bo_index_find_gpu(&process->state, &process->session->topology, user_gpu_id);
+	const struct kfd_state *state = &process->state;
+
+	for (uint32_t i = 0; i < state->num_devices; i++) {
+		if (state->devices[i].user_gpu_id == user_gpu_id)
+			return topology_find_actual(&process->session->topology,
+						    state->devices[i].actual_gpu_id);
+	}
+	return NULL;
 }
 
 static int compare(const void *a, const void *b)
@@ -70,17 +67,16 @@ static int add_entry(struct bo_index *index, const struct kfd_bo_bucket *bo, uin
 	return 0;
 }
 
-static int add_all(const struct kfd_state *state, const struct topology *topology,
-		   struct bo_index *index)
+static int add_all(struct dumped_process *process)
 {
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < state->num_bos; i++) {
-		const struct kfd_bo_bucket *bo = &state->bos[i];
-		const struct topology_node *gpu = bo_index_find_gpu(state, topology, bo->gpu_id);
+	for (uint32_t i = 0; !ret && i < process->state.num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &process->state.bos[i];
+		const struct topology_node *gpu = bo_index_gpu_of(process, bo->gpu_id);
 
 		if (gpu && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
-			ret = add_entry(index, bo, i, topology_pci_device(gpu));
+			ret = add_entry(&process->bo_index, bo, i, topology_pci_device(gpu));
 	}
 	return ret;
 }
@@ -94,37 +90,28 @@ static void sort_all(struct bo_index *index)
 	qsort(index->by_addr, index->count, sizeof(*index->by_addr), compare_addresses);
 }
 
-int bo_index_new(const struct kfd_state *state, const struct topology *topology,
-		 struct bo_index **ret_index)
+int bo_index_init(struct dumped_process *process)
 {
-	const size_t room = (size_t)state->num_bos + 1;
-	struct bo_index *index = calloc(1, sizeof(*index));
+	const size_t room = (size_t)process->state.num_bos + 1;
+	struct bo_index *index = &process->bo_index;
 	int ret;
 
-	if (!index)
-		return -ENOMEM;
+	bo_index_done(index);
 	index->entries = calloc(room, sizeof(*index->entries));
 	index->by_inode = calloc(room, sizeof(*index->by_inode));
 	index->by_addr = calloc(room, sizeof(*index->by_addr));
-	ret = index->entries && index->by_inode && index->by_addr ? add_all(state, topology, index)
-								  : -ENOMEM;
-	if (ret < 0) {
-		bo_index_free(index);
-		return ret;
-	}
-	sort_all(index);
-	*ret_index = index;
-	return 0;
+	ret = index->entries && index->by_inode && index->by_addr ? add_all(process) : -ENOMEM;
+	if (!ret)
+		sort_all(index);
+	return ret;
 }
 
-void bo_index_free(struct bo_index *index)
+void bo_index_done(struct bo_index *index)
 {
-	if (!index)
-		return;
 	free(index->entries);
 	free(index->by_inode);
 	free(index->by_addr);
-	free(index);
+	*index = (struct bo_index){ 0 };
 }
 
 /* Entries overlap only if they are one object. So the entry is the last that begins no later than
@@ -135,8 +122,8 @@ const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index, 
 	const struct bo_index_entry wanted = { .device = device,
 					       .index = UINT32_MAX,
 					       .offset = offset };
-	const struct bo_index_entry *at = index ? index->entries : NULL;
-	size_t first = lower_bound(&wanted, at, index ? index->count : 0, sizeof(*at), compare);
+	const struct bo_index_entry *at = index->entries;
+	size_t first = lower_bound(&wanted, at, index->count, sizeof(*at), compare);
 
 	if (!first || at[first - 1].device != device ||
 	    offset - at[first - 1].offset >= at[first - 1].size)
@@ -150,11 +137,9 @@ const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index, 
 const struct bo_index_entry *bo_index_find_inode(const struct bo_index *index, uint64_t inode)
 {
 	const struct bo_index_entry wanted = { .inode = inode }, *key = &wanted;
-	size_t first;
+	size_t first =
+		lower_bound(&key, index->by_inode, index->count, sizeof(key), compare_inodes);
 
-	if (!index)
-		return NULL;
-	first = lower_bound(&key, index->by_inode, index->count, sizeof(key), compare_inodes);
 	return first < index->count && index->by_inode[first]->inode == inode
 		       ? index->by_inode[first]
 		       : NULL;

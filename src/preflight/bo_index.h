@@ -11,9 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bo_index;
 struct dumped_process;
-struct kfd_state;
-struct topology;
 struct topology_node;
 
 struct bo_index_entry {
@@ -30,32 +29,18 @@ struct bo_index_entry {
 	uint64_t addr;
 };
 
-/* All BOs with contents whose GPU is in the topology. */
-struct bo_index {
-	/* By device and offset. */
-	struct bo_index_entry *entries;
-	const struct bo_index_entry **by_inode;
-	const struct bo_index_entry **by_addr;
-	size_t count;
-};
-
 /* The present GPU that the process knows as @user_gpu_id, or NULL if the process knows no such GPU.
  */
-const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
-					      const struct topology *topology,
-					      uint32_t user_gpu_id);
-/* The same for a process of a dump. */
 const struct topology_node *bo_index_gpu_of(const struct dumped_process *process,
 					    uint32_t user_gpu_id);
 
-/* The BOs of @state have their dma-bufs. -ENOMEM, or the error of fstat() on a dma-buf. */
-int bo_index_new(const struct kfd_state *state, const struct topology *topology,
-		 struct bo_index **ret_index);
-/* Accepts NULL. */
-void bo_index_free(struct bo_index *index);
+/* Fills in process->bo_index anew, whose BOs have their dma-bufs. -ENOMEM, or the error of fstat()
+ * on a dma-buf; then bo_index_done() must follow, too. */
+int bo_index_init(struct dumped_process *process);
+void bo_index_done(struct bo_index *index);
 
 /* The BO that has the byte at @offset; of several BOs that are one object, the first. NULL if no
- * BO has it. Both accept a NULL index, which has no BOs. */
+ * BO has it. */
 const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index, uint64_t device,
 						  uint64_t offset);
 /* The first of the *@ret_count BOs that begin at the address, or NULL if no BO does. */

@@ -190,7 +190,7 @@ static const struct bo_index_entry *find_bo(const struct dumped_process *process
 					    const struct gem_file *file,
 					    const struct gem_named *named)
 {
-	const struct bo_index *index = process->bo_index;
+	const struct bo_index *index = &process->bo_index;
 	const struct bo_index_entry *bo;
 
 	if (named->is_import)
@@ -221,7 +221,7 @@ static bool is_of_kfd(const struct saving *saving, const struct gem_saved *saved
 	const uint64_t offset = saving->process->state.bos[saved->bo].offset;
 	size_t count;
 	const struct bo_index_entry *const *bos =
-		bo_index_find_address(saving->process->bo_index, mapping->addr, &count);
+		bo_index_find_address(&saving->process->bo_index, mapping->addr, &count);
 
 	for (size_t i = 0; !mapping->offset && i < count; i++) {
 		if (bos[i]->size == mapping->size && bos[i]->offset == offset &&
@@ -344,20 +344,20 @@ static const struct gem_file *find_compute_file(const struct gem_files *files,
 	return NULL;
 }
 
-static int save_files(struct dumped_process *process, struct gem_saved_list *list)
+static int save_files(struct dumped_process *process)
 {
 	struct saving saving = { .process = process };
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < process->num_gpus; i++) {
 		struct dumped_gpu *gpu = &process->gpus[i];
-		const struct gem_file *file = find_compute_file(process->gem_files, gpu);
+		const struct gem_file *file = find_compute_file(&process->gem_files, gpu);
 
 		gpu->compute_file = file ? file->number : DUMP_NO_FILE;
 		gpu->num_handles = file ? file->num_handles : 0;
 		saving.file = file;
 		saving.gpu_id = gpu->user_gpu_id;
-		ret = file ? save_file(&saving, list) : 0;
+		ret = file ? save_file(&saving, &process->gem) : 0;
 	}
 	return ret;
 }
@@ -399,14 +399,17 @@ bool gem_list_has_foreign(const struct gem_saved_list *saved, uint32_t gpu_id, u
 					     sizeof(*saved->foreign), compare_places);
 }
 
-int gem_list_save(struct dumped_process *process, struct gem_saved_list *ret_saved)
+int gem_list_save(struct dumped_process *process)
 {
-	int ret = save_files(process, ret_saved);
+	struct gem_saved_list *saved = &process->gem;
+	int ret;
 
+	gem_list_saved_done(saved);
+	ret = save_files(process);
 	if (ret < 0)
 		return ret;
-	if (ret_saved->count)
-		qsort(ret_saved->list, ret_saved->count, sizeof(*ret_saved->list), compare_saved);
-	ret = list_foreign(ret_saved);
+	if (saved->count)
+		qsort(saved->list, saved->count, sizeof(*saved->list), compare_saved);
+	ret = list_foreign(saved);
 	return ret < 0 ? log_error(ret, "%s: cannot list its GEM handles", process->name) : 0;
 }

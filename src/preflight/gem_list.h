@@ -11,64 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "kernel/render_node.h"
-
-struct dumped_process;
-struct topology;
-struct topology_node;
-
-/* The render files of a process, each once, however many descriptors it has. */
-struct gem_files {
-	struct gem_file {
-		/* In this process, and in the process. */
-		int fd;
-		int number;
-		/* Borrowed. */
-		const struct topology_node *gpu;
-		struct gem_named {
-			uint32_t handle;
-			/* The object is of another PCI device, and @key is the inode of its
-			 * dma-buf. Otherwise @key is its mmap offset. */
-			bool is_import;
-			uint64_t key;
-		} * handles;
-		size_t num_handles;
-	} * list;
-	size_t count;
-};
-
-/* A handle of a KFD process, for the image. */
-struct gem_saved {
-	uint32_t gpu_id;
-	uint32_t handle;
-	/* Index of a BO that is the object; IMAGE_NO_BO: the process has none. */
-	uint32_t bo;
-	/* As in gem_named. */
-	bool is_import;
-	uint64_t key;
-	/* IMAGE_NO_BO: the number of the object in the dump, from 1, its size in bytes, and the
-	 * process that makes it at a restore. shared_bos.c sets them. */
-	uint32_t object;
-	uint64_t size;
-	pid_t owner;
-	/* Of the object in this file. Only files with a handle of it can map it, but for KFD's BOs.
-	 */
-	uint64_t mmap_offset;
-	/* Those that KFD has made are left out. */
-	struct render_mapping *mappings;
-	size_t num_mappings;
-	/* Of the object, or NULL if it has none. */
-	struct render_metadata *metadata;
-};
-
-struct gem_saved_list {
-	struct gem_saved *list;
-	size_t count;
-	/* Those whose object is no BO of the process, and of the GPU of the file: by GPU and mmap
-	 * offset. */
-	const struct gem_saved **foreign;
-	size_t num_foreign;
-};
+#include "session/dump_session.h"
 
 /* Lists the handles of file->fd, which is a render node of file->gpu. gem_list_files_done() frees
  * them. Logs nothing. */
@@ -81,10 +24,10 @@ int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *
 int gem_list_read_running(pid_t pid, const struct topology *topology, struct gem_files *ret_files);
 void gem_list_files_done(struct gem_files *files);
 
-/* Finds the compute file of @process for each of its GPUs, and lists the handles of these files, by
- * GPU and number. The process has its GPUs and its render files. -EOPNOTSUPP: a handle cannot be
- * saved. Logs on error. */
-int gem_list_save(struct dumped_process *process, struct gem_saved_list *ret_saved);
+/* Finds the compute file of @process for each of its GPUs, and lists in process->gem the handles of
+ * these files, by GPU and number. The process has its GPUs and its render files. -EOPNOTSUPP: a
+ * handle cannot be saved. Logs on error. */
+int gem_list_save(struct dumped_process *process);
 /* Whether the process has a handle of an object at @mmap_offset of the GPU that it knows as
  * @gpu_id, and no BO of that object. */
 bool gem_list_has_foreign(const struct gem_saved_list *saved, uint32_t gpu_id,

@@ -256,7 +256,7 @@ static bool is_ambiguous(const struct dumped_process *process, const struct proc
 {
 	size_t count;
 	const struct bo_index_entry *const *there =
-		bo_index_find_address(process->bo_index, mapping->start, &count);
+		bo_index_find_address(&process->bo_index, mapping->start, &count);
 
 	for (size_t i = 0; mapped->addr != mapping->start && i < count; i++) {
 		if (mapping->offset - there[i]->offset < there[i]->size &&
@@ -277,7 +277,7 @@ int preflight_process_check_mapping(const struct dumped_process *process,
 
 	if (!gpu)
 		return 0;
-	bo = bo_index_find_offset(process->bo_index, topology_pci_device(gpu), mapping->offset);
+	bo = bo_index_find_offset(&process->bo_index, topology_pci_device(gpu), mapping->offset);
 	if (!bo)
 		broken = DUMP_MAPPING_WITHOUT_BO;
 	else if (mapping->offset != bo->offset)

@@ -67,7 +67,7 @@ static int add_bo(struct shared_bos *shared, const struct dumped_process *proces
  * fdinfo once. */
 static int add_bos(struct shared_bos *shared, const struct dumped_process *process)
 {
-	const struct bo_index *bos = process->bo_index;
+	const struct bo_index *bos = &process->bo_index;
 	_cleanup_close_ int fdinfo = fd_open("/proc/self/fdinfo", O_RDONLY | O_DIRECTORY);
 	int ret = array_grow(&shared->list, shared->count + bos->count + 1, sizeof(*shared->list));
 
@@ -91,14 +91,13 @@ static bool may_be_attached(const struct topology_node *gpu, const struct topolo
 static void read_records(struct shared_bos *shared, size_t first,
 			 const struct dumped_process *process)
 {
-	const struct topology *topology = &process->session->topology;
 	const struct kfd_state *state = &process->state;
 	struct kfd_priv_bo_record record;
 
 	for (size_t i = first; i < shared->count; i++) {
 		struct shared_bo *bo = &shared->list[i];
 		const struct topology_node *gpu =
-			bo_index_find_gpu(state, topology, state->bos[bo->index].gpu_id);
+			bo_index_gpu_of(process, state->bos[bo->index].gpu_id);
 
 		bo->attachments = state->num_devices - 1;
 		bo->has_record = kfd_priv_read_bo(&process->priv, bo->index, &record) == 0;
@@ -109,8 +108,7 @@ static void read_records(struct shared_bos *shared, size_t first,
 		bo->attachments = 0;
 		for (uint32_t at = 0; at < record.num_gpus; at++)
 			bo->attachments += may_be_attached(
-				gpu, bo_index_find_gpu(state, topology, record.gpu_ids[at]),
-				bo->alloc_flags);
+				gpu, bo_index_gpu_of(process, record.gpu_ids[at]), bo->alloc_flags);
 	}
 }
 
@@ -130,7 +128,7 @@ static int add_handle(struct shared_bos *shared, size_t process, const struct ge
 /* Those of the process's render files. */
 static int add_handles(struct shared_bos *shared, const struct dumped_process *process)
 {
-	const struct gem_files *files = process->gem_files;
+	const struct gem_files *files = &process->gem_files;
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < files->count; i++) {
@@ -208,7 +206,7 @@ int shared_bos_check_mapping(const struct dumped_process *process,
 	const struct shared_bo *bo;
 
 	if (gpu)
-		entry = bo_index_find_offset(process->bo_index, topology_pci_device(gpu),
+		entry = bo_index_find_offset(&process->bo_index, topology_pci_device(gpu),
 					     mapping->offset);
 	bo = entry ? shared_bos_get(process, entry->index) : NULL;
 	if (!bo || !bo->on_other_device || bo->problem)
@@ -246,7 +244,7 @@ bool shared_bos_maps_other(const struct dumped_process *process, const struct pr
 		render_node_find_gpu(&process->session->topology, mapping->device);
 	const struct dumped_gpu *seen = gpu ? dump_find_gpu(process, gpu) : NULL;
 
-	return seen && gem_list_has_foreign(process->gem, seen->user_gpu_id, mapping->offset);
+	return seen && gem_list_has_foreign(&process->gem, seen->user_gpu_id, mapping->offset);
 }
 
 bool shared_bos_is_private(const struct dumped_process *process, uint32_t index)

@@ -7,6 +7,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "kernel/kfd.h"
 #include "preflight/bo_index.h"
+#include "session/dump_session.h"
 
 #define BO(gpu, flags, at, bytes)                                                        \
 	{                                                                                \
@@ -18,7 +19,7 @@ static struct topology_node nodes[] = {
 	{ .gpu_id = 20, .actual_gpu_id = 20, .drm_render_minor = 128 },
 	{ .gpu_id = 30, .actual_gpu_id = 30, .drm_render_minor = 130 },
 };
-static const struct topology machine = { nodes, 3 };
+static struct dump_session session = { .topology = { nodes, 3 } };
 
 /* The process knows each of its two GPUs by the id of the other. */
 static struct kfd_device_bucket devices[] = {
@@ -30,15 +31,22 @@ static struct kfd_bo_bucket bos[] = {
 	BO(10, KFD_BO_USERPTR, 0x4000, 0x1000), BO(10, KFD_BO_VRAM, 0x1000, 0x1000),
 	BO(10, KFD_BO_GTT, 0xb000, 0x1000),     BO(10, KFD_BO_VRAM, 0x9000, 0x2000),
 };
-static const struct kfd_state job = {
-	.devices = devices, .num_devices = 2, .bos = bos, .num_bos = ARRAY_SIZE(bos)
-};
+static struct dumped_process make_job(struct kfd_bo_bucket *list, size_t count)
+{
+	return (struct dumped_process){ .session = &session,
+					.state = { .devices = devices,
+						   .num_devices = 2,
+						   .bos = list,
+						   .num_bos = (uint32_t)count } };
+}
 
 UNIT_TEST(gpus_are_found_by_the_processs_ids)
 {
-	assert_ptr_equal(bo_index_find_gpu(&job, &machine, 10), &nodes[1]);
-	assert_ptr_equal(bo_index_find_gpu(&job, &machine, 20), &nodes[0]);
-	assert_null(bo_index_find_gpu(&job, &machine, 30));
+	const struct dumped_process job = make_job(bos, ARRAY_SIZE(bos));
+
+	assert_ptr_equal(bo_index_gpu_of(&job, 10), &nodes[1]);
+	assert_ptr_equal(bo_index_gpu_of(&job, 20), &nodes[0]);
+	assert_null(bo_index_gpu_of(&job, 30));
 }
 
 UNIT_TEST(partitions_of_a_pci_device_are_one)
@@ -98,9 +106,10 @@ UNIT_TEST(the_bo_that_has_a_byte_is_found)
 		{ 129, 0xa000, -1 },     { 130, 0x9000, -1 }, { 127, 0x9000, -1 },
 		{ 128, UINT64_MAX, -1 },
 	};
-	struct bo_index *index;
+	struct dumped_process job = make_job(bos, ARRAY_SIZE(bos));
+	struct bo_index *index = &job.bo_index;
 
-	assert_int_equal(bo_index_new(&job, &machine, &index), 0);
+	assert_int_equal(bo_index_init(&job), 0);
 	assert_int_equal(index->count, 5);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct bo_index_entry *place =
@@ -109,8 +118,8 @@ UNIT_TEST(the_bo_that_has_a_byte_is_found)
 		print_message("case %zu\n", i);
 		assert_int_equal(place ? (int)place->index : -1, cases[i].index);
 	}
-	bo_index_free(index);
-	assert_null(bo_index_find_offset(NULL, 128, 0x9000));
+	bo_index_done(index);
+	assert_null(bo_index_find_offset(index, 128, 0x9000));
 }
 
 /* One object on two GPUs, and another object. */
@@ -122,15 +131,13 @@ UNIT_TEST(a_bo_with_the_same_dma_buf_is_found)
 		BO(20, KFD_BO_VRAM, 0x5000, 0x1000),
 		BO(20, KFD_BO_VRAM, 0x9000, 0x1000),
 	};
-	struct kfd_state sharer = job;
-	struct bo_index *index;
+	struct dumped_process sharer = make_job(some, ARRAY_SIZE(some));
+	struct bo_index *index = &sharer.bo_index;
 	const struct bo_index_entry *place, *again, *alone;
 
-	sharer.bos = some;
-	sharer.num_bos = ARRAY_SIZE(some);
 	some[0].dmabuf_fd = some[2].dmabuf_fd = (uint32_t)object;
 	some[1].dmabuf_fd = (uint32_t)memfd_create("other", MFD_CLOEXEC);
-	assert_int_equal(bo_index_new(&sharer, &machine, &index), 0);
+	assert_int_equal(bo_index_init(&sharer), 0);
 	place = bo_index_find_offset(index, 128, 0x9000);
 	again = bo_index_find_offset(index, 129, 0x9000);
 	alone = bo_index_find_offset(index, 129, 0x5000);
@@ -139,9 +146,12 @@ UNIT_TEST(a_bo_with_the_same_dma_buf_is_found)
 	assert_int_equal(bo_index_find_inode(index, place->inode)->index, 0);
 	assert_ptr_equal(bo_index_find_inode(index, alone->inode), alone);
 	assert_null(bo_index_find_inode(index, UINT64_MAX));
-	bo_index_free(index);
+	bo_index_done(index);
 	(void)close((int)some[1].dmabuf_fd);
-	assert_int_equal(bo_index_new(&sharer, &machine, &index), -EBADF);
+	assert_int_equal(bo_index_init(&sharer), -EBADF);
+	/* With what that has left. */
+	assert_int_equal(bo_index_init(&sharer), -EBADF);
+	bo_index_done(index);
 }
 
 /* KFD maps some BOs at no address, and two GPUs may have a BO at one address. */
@@ -160,14 +170,12 @@ UNIT_TEST(all_bos_at_an_address_are_found)
 		BO(20, KFD_BO_VRAM, 0x9000, 0x1000),
 		BO(10, KFD_BO_VRAM, 0x1000, 0x1000),
 	};
-	struct kfd_state mapped = job;
-	struct bo_index *index;
+	struct dumped_process mapped = make_job(some, ARRAY_SIZE(some));
+	struct bo_index *index = &mapped.bo_index;
 
 	some[0].addr = some[2].addr = 0x8000;
 	some[1].addr = 0x7000;
-	mapped.bos = some;
-	mapped.num_bos = ARRAY_SIZE(some);
-	assert_int_equal(bo_index_new(&mapped, &machine, &index), 0);
+	assert_int_equal(bo_index_init(&mapped), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		size_t count;
 		const struct bo_index_entry *const *found =
@@ -178,17 +186,18 @@ UNIT_TEST(all_bos_at_an_address_are_found)
 		assert_int_equal(count ? found[0]->index : 0, cases[i].first);
 		assert_int_equal(count == 2 ? found[1]->index : 2, 2);
 	}
-	bo_index_free(index);
+	bo_index_done(index);
 }
 
 UNIT_TEST(a_process_without_bos_has_no_entries)
 {
-	struct bo_index *index;
+	struct dumped_process empty = { .session = &session };
+	struct bo_index *index = &empty.bo_index;
 	size_t count;
 
-	assert_int_equal(bo_index_new(&(const struct kfd_state){ 0 }, &machine, &index), 0);
+	assert_int_equal(bo_index_init(&empty), 0);
 	assert_null(bo_index_find_offset(index, 128, 0));
 	(void)bo_index_find_address(index, 0, &count);
 	assert_int_equal(count, 0);
-	bo_index_free(index);
+	bo_index_done(index);
 }

@@ -43,8 +43,6 @@ static struct {
 	struct dump_session session;
 	struct dumped_gpu gpus[2];
 	struct dumped_process process;
-	struct gem_files files;
-	struct gem_saved_list saved;
 } job;
 
 static struct kfd_device_bucket devices[] = {
@@ -98,9 +96,8 @@ static void make_subject(void)
 					       .gpus = job.gpus,
 					       .num_gpus = 2,
 					       .state = job.state,
-					       .priv = kfd_priv_of_state(&job.state),
-					       .gem_files = &job.files };
-	assert_int_equal(bo_index_new(&job.state, &machine, &job.process.bo_index), 0);
+					       .priv = kfd_priv_of_state(&job.state) };
+	assert_int_equal(bo_index_init(&job.process), 0);
 }
 
 static int begin_job(void **state)
@@ -120,9 +117,9 @@ static int begin_job(void **state)
 
 static int end_job(void **state)
 {
-	gem_list_saved_done(&job.saved);
-	gem_list_files_done(&job.files);
-	bo_index_free(job.process.bo_index);
+	gem_list_saved_done(&job.process.gem);
+	gem_list_files_done(&job.process.gem_files);
+	bo_index_done(&job.process.bo_index);
 	for (size_t i = 0; i < driver.num_files; i++)
 		(void)close(driver.files[i].fd);
 	for (size_t i = 0; i < OBJECTS; i++)
@@ -134,10 +131,10 @@ static int save(void)
 {
 	int ret;
 
-	gem_list_saved_done(&job.saved);
-	gem_list_files_done(&job.files);
-	ret = gem_list_read(getpid(), &machine, &job.files);
-	return ret < 0 ? ret : gem_list_save(&job.process, &job.saved);
+	gem_list_saved_done(&job.process.gem);
+	gem_list_files_done(&job.process.gem_files);
+	ret = gem_list_read(getpid(), &machine, &job.process.gem_files);
+	return ret < 0 ? ret : gem_list_save(&job.process);
 }
 
 static uint64_t inode_of(unsigned int object)
@@ -265,19 +262,19 @@ TEST(handles_are_saved_by_gpu_and_number)
 	job.gpus[0] = (struct dumped_gpu){ .render_minor = 130, .user_gpu_id = GPU_C };
 	job.gpus[1] = (struct dumped_gpu){ .render_minor = 128, .user_gpu_id = GPU_A };
 	assert_int_equal(save(), 0);
-	assert_int_equal(job.saved.count, 3);
-	for (size_t i = 0; i < job.saved.count; i++) {
+	assert_int_equal(job.process.gem.count, 3);
+	for (size_t i = 0; i < job.process.gem.count; i++) {
 		static const struct gem_saved expected[] = {
 			{ .gpu_id = GPU_A, .handle = 4, .bo = 0 },
 			{ .gpu_id = GPU_C, .handle = 1, .bo = 1 },
 			{ .gpu_id = GPU_C, .handle = 3, .bo = 0, .num_mappings = 1 },
 		};
 
-		assert_int_equal(job.saved.list[i].gpu_id, expected[i].gpu_id);
-		assert_int_equal(job.saved.list[i].handle, expected[i].handle);
-		assert_int_equal(job.saved.list[i].bo, expected[i].bo);
-		assert_int_equal(job.saved.list[i].mmap_offset, offsets[expected[i].bo]);
-		assert_int_equal(job.saved.list[i].num_mappings, expected[i].num_mappings);
+		assert_int_equal(job.process.gem.list[i].gpu_id, expected[i].gpu_id);
+		assert_int_equal(job.process.gem.list[i].handle, expected[i].handle);
+		assert_int_equal(job.process.gem.list[i].bo, expected[i].bo);
+		assert_int_equal(job.process.gem.list[i].mmap_offset, offsets[expected[i].bo]);
+		assert_int_equal(job.process.gem.list[i].num_mappings, expected[i].num_mappings);
 	}
 }
 
@@ -288,8 +285,8 @@ TEST(metadata_are_saved)
 	add_handle(file, 1, 0);
 	add_metadata(add_handle(file, 2, 2), "mark");
 	assert_int_equal(save(), 0);
-	assert_null(job.saved.list[0].metadata);
-	assert_memory_equal(job.saved.list[1].metadata, &file->handles[1].metadata,
+	assert_null(job.process.gem.list[0].metadata);
+	assert_memory_equal(job.process.gem.list[1].metadata, &file->handles[1].metadata,
 			    sizeof(file->handles[1].metadata));
 }
 
@@ -320,7 +317,7 @@ TEST(where_the_kernel_lists_no_mappings_only_bos_with_metadata_are_saved)
 				      "renderD128, GEM handle 3, which the program may have"
 				      " mapped, has GEM objects");
 		else
-			assert_int_equal(job.saved.list[0].bo, 0);
+			assert_int_equal(job.process.gem.list[0].bo, 0);
 	}
 }
 
@@ -337,18 +334,18 @@ TEST(only_mappings_of_gem_va_are_saved)
 	/* the address of another object */
 	add_mapping(handle, 2 * ADDR, ROUND, 0, RW);
 	assert_int_equal(save(), 0);
-	assert_int_equal(job.saved.list[0].num_mappings, 4);
+	assert_int_equal(job.process.gem.list[0].num_mappings, 4);
 	for (size_t i = 0; i < 4; i++)
-		assert_memory_equal(&job.saved.list[0].mappings[i], &handle->mappings[i + 1],
+		assert_memory_equal(&job.process.gem.list[0].mappings[i], &handle->mappings[i + 1],
 				    sizeof(*handle->mappings));
 	/* KFD maps the BO on another GPU only */
 	set(job.builder.bytes + 24, 12, GPU_C);
 	assert_int_equal(save(), 0);
-	assert_int_equal(job.saved.list[0].num_mappings, 5);
+	assert_int_equal(job.process.gem.list[0].num_mappings, 5);
 	/* without a record that can be read, KFD is taken to map the BO */
 	job.process.priv.layout.is_known = false;
 	assert_int_equal(save(), 0);
-	assert_int_equal(job.saved.list[0].num_mappings, 4);
+	assert_int_equal(job.process.gem.list[0].num_mappings, 4);
 }
 
 /* shared_bos.c finds them in other processes. */
@@ -371,9 +368,9 @@ TEST(objects_that_are_no_bo_of_the_process_are_named)
 		add_mapping(handle, ADDR, ROUND, 0, RW);
 	}
 	assert_int_equal(save(), 0);
-	assert_int_equal(job.saved.count, ARRAY_SIZE(handles));
+	assert_int_equal(job.process.gem.count, ARRAY_SIZE(handles));
 	for (size_t i = 0; i < ARRAY_SIZE(handles); i++) {
-		const struct gem_saved *saved = &job.saved.list[i];
+		const struct gem_saved *saved = &job.process.gem.list[i];
 
 		assert_int_equal(saved->handle, handles[i].number);
 		assert_int_equal(saved->bo, IMAGE_NO_BO);
@@ -448,18 +445,19 @@ TEST(only_the_compute_file_has_handles_to_save)
 		one->mappable = cases[i].mappable[0];
 		two->mappable = cases[i].mappable[1];
 		assert_int_equal(save(), 0);
-		assert_int_equal(job.saved.count, cases[i].saved);
-		assert_int_equal(job.saved.count ? job.saved.list[0].handle : 0, cases[i].handle);
+		assert_int_equal(job.process.gem.count, cases[i].saved);
+		assert_int_equal(job.process.gem.count ? job.process.gem.list[0].handle : 0,
+				 cases[i].handle);
 	}
 	/* a file of another GPU, and one without handles, are none */
 	two->minor = 130;
 	two->handles[0].object = 1;
 	assert_int_equal(save(), 0);
-	assert_int_equal(job.saved.count, 2);
+	assert_int_equal(job.process.gem.count, 2);
 	two->minor = 128;
 	two->num_handles = 0;
 	assert_int_equal(save(), 0);
-	assert_int_equal(job.saved.count, 1);
+	assert_int_equal(job.process.gem.count, 1);
 }
 
 /* Objects 0 and 1 are BOs of the process, object 2 is that of another process. */
@@ -476,18 +474,19 @@ TEST(objects_without_a_bo_are_found_by_gpu_and_offset)
 	struct file *one = open_render(128), *other = open_render(130);
 
 	assert_int_equal(save(), 0);
-	assert_false(gem_list_has_foreign(&job.saved, GPU_A, 0x101000));
+	assert_false(gem_list_has_foreign(&job.process.gem, GPU_A, 0x101000));
 	add_handle(one, 1, 0);
 	add_handle(one, 2, 2);
 	add_handle(other, 1, 1);
 	/* the object of another PCI device has another offset in each file */
 	add_handle(other, 2, 2)->is_import = true;
 	assert_int_equal(save(), 0);
-	assert_int_equal(job.saved.count, 4);
+	assert_int_equal(job.process.gem.count, 4);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %zu\n", i);
-		assert_int_equal(gem_list_has_foreign(&job.saved, cases[i].gpu_id, cases[i].offset),
-				 cases[i].found);
+		assert_int_equal(
+			gem_list_has_foreign(&job.process.gem, cases[i].gpu_id, cases[i].offset),
+			cases[i].found);
 	}
 }
 
