@@ -44,88 +44,55 @@
 #define POLL_NS      10000000L
 #define POLLS_MAX    (WAIT_SECONDS * 1000000000L / POLL_NS)
 
-struct builder {
-	struct bpf_insn *program;
-	size_t count;
-};
-
-static void add(struct builder *builder, struct bpf_insn instruction)
-{
-	builder->program[builder->count++] = instruction;
-}
-
-#define INSN(operation, to, from, distance, value) \
-	((struct bpf_insn){ .code = (operation),   \
-			    .dst_reg = (to),       \
-			    .src_reg = (from),     \
-			    .off = (distance),     \
-			    .imm = (value) })
-
-static void add_answer(struct builder *builder, bool allowed)
-{
-	add(builder, INSN(MOVE_VALUE, 0, 0, 0, allowed));
-	add(builder, INSN(EXIT, 0, 0, 0, 0));
-}
-
-/* Allows the access unless the condition of @jump is true. */
-static void add_test(struct builder *builder, struct bpf_insn jump)
-{
-	jump.off = ANSWER_SIZE;
-	add(builder, jump);
-	add_answer(builder, true);
-}
-
-static void add_device_tests(struct builder *builder, const uint32_t *minors, size_t count)
-{
-	const unsigned int device_major = major(render_node_device(0));
-
-	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, access_type), 0));
-	add(builder, INSN(AND_VALUE, 0, 0, 0, TYPE_MASK));
-	add_test(builder, INSN(IF_EQUAL, 0, 0, 0, BPF_DEVCG_DEV_CHAR));
-	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, major), 0));
-	add_test(builder, INSN(IF_EQUAL, 0, 0, 0, (int32_t)device_major));
-	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, minor), 0));
-	/* Each jumps over the rest of them, and over the answer. */
-	for (size_t i = 0; i < count; i++)
-		add(builder, INSN(IF_EQUAL, 0, 0, (int16_t)(count - i - 1 + ANSWER_SIZE),
-				  (int32_t)minors[i]));
-	add_answer(builder, true);
-}
-
-/* Allows the access unless half of the thread's name, at @offset from the top of the stack, is
- * @half. */
-static void add_half_test(struct builder *builder, int16_t offset, const char half[8])
-{
-	uint64_t value;
-
-	memcpy(&value, half, sizeof(value));
-	add(builder, INSN(LOAD_STACK, 1, 10, offset, 0));
-	add(builder, INSN(LOAD_VALUE, 2, 0, 0, (int32_t)value));
-	add(builder, INSN(0, 0, 0, 0, (int32_t)(value >> 32)));
-	add_test(builder, INSN(IF_SAME, 1, 2, 0, 0));
-}
-
-/* Other threads of the cgroup see no change. */
-static void add_name_test(struct builder *builder, const char name[HIDE_NAME_SIZE])
-{
-	add(builder, INSN(MOVE, 1, 10, 0, 0));
-	add(builder, INSN(ADD_VALUE, 1, 0, 0, -HIDE_NAME_SIZE));
-	add(builder, INSN(MOVE_VALUE, 2, 0, 0, HIDE_NAME_SIZE));
-	add(builder, INSN(CALL, 0, 0, 0, BPF_FUNC_get_current_comm));
-	add_test(builder, INSN(IF_EQUAL, 0, 0, 0, 0));
-	add_half_test(builder, -HIDE_NAME_SIZE, name);
-	add_half_test(builder, -HIDE_NAME_SIZE / 2, name + HIDE_NAME_SIZE / 2);
-}
+#define INSN(operation, to, from, distance, value)                                          \
+	{                                                                                   \
+		.code = (operation), .dst_reg = (to), .src_reg = (from), .off = (distance), \
+		.imm = (int32_t)(value),                                                    \
+	}
+#define ANSWER(allowed) INSN(MOVE_VALUE, 0, 0, 0, allowed), INSN(EXIT, 0, 0, 0, 0)
+/* Allows the access unless the condition of the jump is true. */
+#define TEST(jump, to, from, value) INSN(jump, to, from, ANSWER_SIZE, value), ANSWER(true)
+#define FIELD(name)                 INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, name), 0)
+/* Tests half of the thread's name, at @offset from the top of the stack. */
+#define HALF_TEST(offset, half)                                              \
+	INSN(LOAD_STACK, 1, 10, offset, 0), INSN(LOAD_VALUE, 2, 0, 0, half), \
+		INSN(0, 0, 0, 0, (half) >> 32), TEST(IF_SAME, 1, 2, 0)
 
 size_t hide_build(const uint32_t *minors, size_t count, const char name[HIDE_NAME_SIZE],
 		  struct bpf_insn *ret_program)
 {
-	struct builder builder = { .program = ret_program };
+	uint64_t halves[2];
 
-	add_device_tests(&builder, minors, count);
-	add_name_test(&builder, name);
-	add_answer(&builder, false);
-	return builder.count;
+	memcpy(halves, name, sizeof(halves));
+	const struct bpf_insn head[] = {
+		FIELD(access_type),
+		INSN(AND_VALUE, 0, 0, 0, TYPE_MASK),
+		TEST(IF_EQUAL, 0, 0, BPF_DEVCG_DEV_CHAR),
+		FIELD(major),
+		TEST(IF_EQUAL, 0, 0, major(render_node_device(0))),
+		FIELD(minor),
+	};
+	/* Other threads of the cgroup see no change. */
+	const struct bpf_insn tail[] = {
+		ANSWER(true),
+		INSN(MOVE, 1, 10, 0, 0),
+		INSN(ADD_VALUE, 1, 0, 0, -HIDE_NAME_SIZE),
+		INSN(MOVE_VALUE, 2, 0, 0, HIDE_NAME_SIZE),
+		INSN(CALL, 0, 0, 0, BPF_FUNC_get_current_comm),
+		TEST(IF_EQUAL, 0, 0, 0),
+		HALF_TEST(-HIDE_NAME_SIZE, halves[0]),
+		HALF_TEST(-HIDE_NAME_SIZE / 2, halves[1]),
+		ANSWER(false),
+	};
+	struct bpf_insn *tests = ret_program + ARRAY_SIZE(head);
+
+	memcpy(ret_program, head, sizeof(head));
+	/* Each jumps over the rest of them, and over the answer. */
+	for (size_t i = 0; i < count; i++)
+		tests[i] = (struct bpf_insn)INSN(IF_EQUAL, 0, 0,
+						 (int16_t)(count - i - 1 + ANSWER_SIZE), minors[i]);
+	memcpy(tests + count, tail, sizeof(tail));
+	return ARRAY_SIZE(head) + count + ARRAY_SIZE(tail);
 }
 
 static int call_bpf(enum bpf_cmd command, union bpf_attr *attributes)
