@@ -277,6 +277,7 @@ static void note_computes_elsewhere(const struct dump_session *session,
 				    const struct dumped_render *render, KfdOwner *owner)
 {
 	owner->has_computes_elsewhere = true;
+	owner->computes_elsewhere = false;
 	for (size_t i = 0; i < session->num_processes; i++) {
 		const struct dumped_process *process = &session->processes[i];
 		const struct dumped_gpu *gpu = dump_find_gpu(process, render->node);
@@ -286,60 +287,45 @@ static void note_computes_elsewhere(const struct dump_session *session,
 	}
 }
 
-static int fill_image(const struct dump_session *session, const struct dumped_render *render,
-		      CriuRenderNode *image)
+/* @names has the owners. */
+static int write_render(const struct dump_session *session, const struct dumped_render *render,
+			const CriuDmabufNode *names)
 {
+	CriuRenderNode image = CRIU_RENDER_NODE__INIT;
 	int ret;
 
-	image->device = topology_entry_new(&session->topology, render->node);
-	if (!image->device)
-		return -ENOMEM;
-	image->gpu_id = image->device->gpu_id = render->gpu_id;
-	image->has_id = image->has_drm_render_minor = image->has_num_of_bos = true;
-	image->id = (uint32_t)render->id;
-	image->drm_render_minor = render->node->drm_render_minor;
-	image->has_compute_pid = render->compute != NULL;
-	image->compute_pid = render->compute ? (uint32_t)render->compute->vpid : 0;
-	ret = dump_image_list_owners(session, &image->owners, &image->n_owners);
-	for (size_t i = 0; !ret && i < image->n_owners; i++)
-		note_computes_elsewhere(session, render, image->owners[i]);
-	return ret;
-}
-
-static int write_render(const struct dump_session *session, const struct dumped_render *render)
-{
-	CriuRenderNode *image = malloc(sizeof(*image));
-	int ret;
-
-	if (!image)
+	image.device = topology_entry_new(&session->topology, render->node);
+	if (!image.device)
 		return log_error(-ENOMEM, "render node %d: cannot write the image", render->id);
-	criu_render_node__init(image);
-	ret = fill_image(session, render, image);
-	ret = ret < 0 ? log_error(ret, "render node %d: cannot write the image", render->id)
-		      : image_write_render(render->id, image);
-	criu_render_node__free_unpacked(image, NULL);
+	image.gpu_id = image.device->gpu_id = render->gpu_id;
+	image.has_id = image.has_drm_render_minor = image.has_num_of_bos = true;
+	image.id = (uint32_t)render->id;
+	image.drm_render_minor = render->node->drm_render_minor;
+	image.has_compute_pid = render->compute != NULL;
+	image.compute_pid = render->compute ? (uint32_t)render->compute->vpid : 0;
+	image.owners = names->owners;
+	image.n_owners = names->n_owners;
+	for (size_t i = 0; i < image.n_owners; i++)
+		note_computes_elsewhere(session, render, image.owners[i]);
+	ret = image_write_render(render->id, &image);
+	kfd_device_entry__free_unpacked(image.device, NULL);
 	if (!ret)
 		log_info("render node %d: saved renderD%u of GPU 0x%04x", render->id,
 			 render->node->drm_render_minor, render->gpu_id);
 	return ret;
 }
 
-static int write_dmabuf(const struct dump_session *session, const struct dumped_dmabuf *dmabuf)
+static int write_dmabuf(const struct dumped_dmabuf *dmabuf, CriuDmabufNode *image)
 {
-	CriuDmabufNode *image = malloc(sizeof(*image));
 	int ret;
 
-	if (!image)
-		return log_error(-ENOMEM, "file %d: cannot write its image", dmabuf->id);
-	criu_dmabuf_node__init(image);
+	for (size_t i = 0; i < image->n_owners; i++)
+		image->owners[i]->has_computes_elsewhere = false;
 	image->gem_handle = NO_HANDLE;
 	image->has_object = image->has_owner_pid = true;
 	image->object = dmabuf->object;
 	image->owner_pid = (uint32_t)dmabuf->owner->vpid;
-	ret = dump_image_list_owners(session, &image->owners, &image->n_owners);
-	ret = ret < 0 ? log_error(ret, "file %d: cannot write its image", dmabuf->id)
-		      : image_write_dmabuf(dmabuf->id, image);
-	criu_dmabuf_node__free_unpacked(image, NULL);
+	ret = image_write_dmabuf(dmabuf->id, image);
 	if (!ret)
 		log_info("file %d: saved the dma-buf of a BO of process %d", dmabuf->id,
 			 dmabuf->owner->vpid);
@@ -348,18 +334,20 @@ static int write_dmabuf(const struct dump_session *session, const struct dumped_
 
 int dump_files_write(struct dump_session *session)
 {
-	int ret = 0;
+	CriuDmabufNode *image = dump_image_new_with_owners(session);
+	int ret = image ? 0 : log_error(-ENOMEM, "dump: cannot write the images of files");
 
 	for (size_t i = 0; !ret && i < session->num_renders; i++) {
 		struct dumped_render *render = &session->renders[i];
 
 		if (render->id != DUMP_NO_ID)
-			ret = write_render(session, render);
+			ret = write_render(session, render, image);
 		render->id = DUMP_NO_ID;
 	}
 	for (size_t i = 0; !ret && i < session->num_dmabufs; i++)
-		ret = write_dmabuf(session, &session->dmabufs[i]);
+		ret = write_dmabuf(&session->dmabufs[i], image);
 	session->num_dmabufs = 0;
+	criu_dmabuf_node__free_unpacked(image, NULL);
 	return ret;
 }
 

@@ -30,6 +30,35 @@
 #include "preflight/preflight.h"
 #include "sharing/shared_bos.h"
 
+/* A message without contents, or NULL. ..__free_unpacked() frees it. */
+static void *message_new(const ProtobufCMessageDescriptor *kind)
+{
+	void *message = malloc(kind->sizeof_message);
+
+	if (message)
+		protobuf_c_message_init(kind, message);
+	return message;
+}
+
+/* Makes @count messages for the repeated field at @field (the address of a pointer), and counts
+ * them in @ret_count. After an error the message with the field has those that were made. */
+static int add_messages(const ProtobufCMessageDescriptor *kind, size_t count, void *field,
+			size_t *ret_count)
+{
+	void **list = calloc(count + 1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	*(void **)field = list;
+	for (size_t i = 0; i < count; i++) {
+		list[i] = message_new(kind);
+		if (!list[i])
+			return -ENOMEM;
+		++*ret_count;
+	}
+	return 0;
+}
+
 int dump_image_find_minor(const struct dumped_process *process, uint32_t user_gpu_id,
 			  uint32_t *ret_minor)
 {
@@ -221,17 +250,14 @@ static void save_object(const struct dumped_process *process, uint32_t index, Kf
 
 static int save_bos(const struct dumped_process *process, CriuKfd *kfd)
 {
-	kfd->num_of_bos = process->state.num_bos;
-	kfd->bo_entries = calloc((size_t)process->state.num_bos + 1, sizeof(*kfd->bo_entries));
-	if (!kfd->bo_entries)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < process->state.num_bos; i++) {
-		const struct kfd_bo_bucket *bo = &process->state.bos[i];
-		KfdBoEntry *entry = malloc(sizeof(*entry));
+	int ret = add_messages(&kfd_bo_entry__descriptor, process->state.num_bos, &kfd->bo_entries,
+			       &kfd->n_bo_entries);
 
-		if (!entry)
-			return -ENOMEM;
-		kfd_bo_entry__init(entry);
+	kfd->num_of_bos = process->state.num_bos;
+	for (uint32_t i = 0; !ret && i < process->state.num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &process->state.bos[i];
+		KfdBoEntry *entry = kfd->bo_entries[i];
+
 		entry->addr = bo->addr;
 		entry->size = bo->size;
 		entry->offset = bo->offset;
@@ -243,23 +269,8 @@ static int save_bos(const struct dumped_process *process, CriuKfd *kfd)
 		entry->has_checksum = has_checksum(process, i);
 		entry->checksum = entry->has_checksum ? process->jobs.by_index[i]->checksum : 0;
 		save_object(process, i, entry);
-		kfd->bo_entries[kfd->n_bo_entries++] = entry;
 	}
-	return 0;
-}
-
-static DrmVmEntry *mapping_new(const struct render_mapping *mapping)
-{
-	DrmVmEntry *entry = malloc(sizeof(*entry));
-
-	if (!entry)
-		return NULL;
-	drm_vm_entry__init(entry);
-	entry->addr = mapping->addr;
-	entry->size = mapping->size;
-	entry->offset = mapping->offset;
-	entry->flags = mapping->flags;
-	return entry;
+	return ret;
 }
 
 static int save_metadata(const struct render_metadata *metadata, GemHandleEntry *entry)
@@ -279,6 +290,8 @@ static int save_metadata(const struct render_metadata *metadata, GemHandleEntry 
 
 static int save_gem_handle(const struct gem_saved *saved, GemHandleEntry *entry)
 {
+	int ret;
+
 	entry->gpu_id = saved->gpu_id;
 	entry->handle = saved->handle;
 	entry->bo = saved->bo;
@@ -288,34 +301,27 @@ static int save_gem_handle(const struct gem_saved *saved, GemHandleEntry *entry)
 	entry->owner_pid = (uint32_t)saved->owner;
 	entry->size = saved->size;
 	entry->offset = saved->mmap_offset;
-	entry->mappings = calloc(saved->num_mappings + 1, sizeof(*entry->mappings));
-	if (!entry->mappings)
-		return -ENOMEM;
-	for (size_t i = 0; i < saved->num_mappings; i++) {
-		entry->mappings[i] = mapping_new(&saved->mappings[i]);
-		if (!entry->mappings[i])
-			return -ENOMEM;
-		entry->n_mappings++;
+	ret = add_messages(&drm_vm_entry__descriptor, saved->num_mappings, &entry->mappings,
+			   &entry->n_mappings);
+	for (size_t i = 0; !ret && i < saved->num_mappings; i++) {
+		const struct render_mapping *mapping = &saved->mappings[i];
+		DrmVmEntry *made = entry->mappings[i];
+
+		made->addr = mapping->addr;
+		made->size = mapping->size;
+		made->offset = mapping->offset;
+		made->flags = mapping->flags;
 	}
-	return save_metadata(saved->metadata, entry);
+	return ret < 0 ? ret : save_metadata(saved->metadata, entry);
 }
 
 static int save_gem_handles(const struct dumped_process *process, CriuKfd *kfd)
 {
-	int ret = 0;
+	int ret = add_messages(&gem_handle_entry__descriptor, process->gem.count, &kfd->gem_handles,
+			       &kfd->n_gem_handles);
 
-	kfd->gem_handles = calloc(process->gem.count + 1, sizeof(*kfd->gem_handles));
-	if (!kfd->gem_handles)
-		return -ENOMEM;
-	for (size_t i = 0; !ret && i < process->gem.count; i++) {
-		GemHandleEntry *entry = malloc(sizeof(*entry));
-
-		if (!entry)
-			return -ENOMEM;
-		gem_handle_entry__init(entry);
-		kfd->gem_handles[kfd->n_gem_handles++] = entry;
-		ret = save_gem_handle(&process->gem.list[i], entry);
-	}
+	for (size_t i = 0; !ret && i < process->gem.count; i++)
+		ret = save_gem_handle(&process->gem.list[i], kfd->gem_handles[i]);
 	return ret;
 }
 
@@ -450,11 +456,10 @@ static void set_parameters(SavedOn *saved)
 /* This machine and this moment. What cannot be read is missing in the message. */
 static int describe_machine(const struct dump_session *session, SavedOn **ret_saved)
 {
-	SavedOn *saved = malloc(sizeof(*saved));
+	SavedOn *saved = message_new(&saved_on__descriptor);
 
 	if (!saved)
 		return -ENOMEM;
-	saved_on__init(saved);
 	*ret_saved = saved;
 	saved->has_time = true;
 	saved->time = (uint64_t)time(NULL);
@@ -468,12 +473,11 @@ static int describe_machine(const struct dump_session *session, SavedOn **ret_sa
 
 static int write_state(struct dumped_process *process)
 {
-	CriuKfd *kfd = malloc(sizeof(*kfd));
+	CriuKfd *kfd = message_new(&criu_kfd__descriptor);
 	int ret;
 
 	if (!kfd)
 		return log_error(-ENOMEM, "%s: cannot write the image", process->name);
-	criu_kfd__init(kfd);
 	kfd->pid = (uint32_t)process->vpid;
 	kfd->num_of_objects = process->state.num_objects;
 	kfd->has_num_of_mappings = true;
@@ -517,33 +521,26 @@ int dump_image_finish(struct dumped_process *process)
 	return 0;
 }
 
-static KfdOwner *owner_new(const struct dumped_process *process)
+CriuDmabufNode *dump_image_new_with_owners(const struct dump_session *session)
 {
-	KfdOwner *owner = malloc(sizeof(*owner));
+	CriuDmabufNode *image = message_new(&criu_dmabuf_node__descriptor);
+	size_t count = 0;
 
-	if (!owner)
+	for (size_t i = 0; i < session->num_processes; i++)
+		count += session->processes[i].id != DUMP_NO_ID;
+	if (!image ||
+	    add_messages(&kfd_owner__descriptor, count, &image->owners, &image->n_owners) < 0) {
+		criu_dmabuf_node__free_unpacked(image, NULL);
 		return NULL;
-	kfd_owner__init(owner);
-	owner->pid = (uint32_t)process->vpid;
-	owner->kfd_id = (uint32_t)process->id;
-	return owner;
-}
-
-int dump_image_list_owners(const struct dump_session *session, KfdOwner ***ret_owners,
-			   size_t *ret_count)
-{
-	*ret_owners = calloc(session->num_processes + 1, sizeof(**ret_owners));
-	if (!*ret_owners)
-		return -ENOMEM;
+	}
+	count = 0;
 	for (size_t i = 0; i < session->num_processes; i++) {
 		if (session->processes[i].id == DUMP_NO_ID)
 			continue;
-		(*ret_owners)[*ret_count] = owner_new(&session->processes[i]);
-		if (!(*ret_owners)[*ret_count])
-			return -ENOMEM;
-		++*ret_count;
+		image->owners[count]->pid = (uint32_t)session->processes[i].vpid;
+		image->owners[count++]->kfd_id = (uint32_t)session->processes[i].id;
 	}
-	return 0;
+	return image;
 }
 
 int dump_image_write_plain(int id, const char *reason)

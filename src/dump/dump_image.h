@@ -17,10 +17,9 @@ int dump_image_begin_contents(struct dumped_process *process, uint64_t missing_r
 /* The contents have been saved: looks whether the GPUs were reset, and writes the state image,
  * which names all other images of the process. */
 int dump_image_finish(struct dumped_process *process);
-/* Lists the processes of the dump with their images, for the image of another file. -ENOMEM without
- * a line. */
-int dump_image_list_owners(const struct dump_session *session, KfdOwner ***ret_owners,
-			   size_t *ret_count);
+/* An image of a dma-buf with the processes of the dump that have an image. The caller frees it.
+ * NULL without a line: no memory. */
+CriuDmabufNode *dump_image_new_with_owners(const struct dump_session *session);
 /* Writes the image of a /dev/kfd without state, which a restore merely opens; @reason is for the
  * log. */
 int dump_image_write_plain(int id, const char *reason);
