@@ -30,10 +30,8 @@ struct use {
  * these. A runtime exports BOs of both kinds again. The image does not name exported BOs. */
 static bool is_shared(const KfdBoEntry *bo)
 {
-	const uint32_t import = KFD_BO_WRITABLE | KFD_BO_EXECUTABLE;
-	uint32_t kind = bo->alloc_flags & KFD_BO_WITH_CONTENTS;
-
-	return kind && (!bo->addr || bo->alloc_flags == (kind | import));
+	return bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
+	       (!bo->addr || kfd_bo_looks_imported(bo->alloc_flags));
 }
 
 static struct use find_use(const CriuKfd *kfd, uint32_t gpu_id)

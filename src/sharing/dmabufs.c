@@ -261,53 +261,38 @@ int dmabufs_count_references(int fdinfo, int fd, uint64_t *ret_count)
 	return 0;
 }
 
-/* What holds a dma-buf, and how many references each holder has: the function that takes them, in
- * Linux 6.12 below drivers/gpu/drm, and which has done so since Linux 6.8. */
-static const struct holder {
-	/* The number of these holders, in struct dmabuf_holders. */
-	size_t number;
+/* How many references all holders have. */
+struct references {
 	uint64_t always;
 	/* Those of an object and of KFD's own file of its device (drm_gem_prime_handle_to_dmabuf()
 	 * in drm_prime.c). Both go when a process frees an import, because that deletes the handle
 	 * which they share. */
 	uint64_t together;
 	uint64_t perhaps;
-} table[] = {
-#define HOLDER(name, ...)                                          \
-	{                                                          \
-		offsetof(struct dmabuf_holders, name), __VA_ARGS__ \
-	}
-	/* kfd_mem_export_dmabuf(), which CHECKPOINT calls for all BOs, or import_obj_create() in
-	 * amdgpu_amdkfd_gpuvm.c. With AMD's out-of-tree driver also share handles (kfd_ipc.c). */
-	HOLDER(bos, 1, 0, 0),
-	/* Each is an open file of it. */
-	HOLDER(descriptors, 1, 0, 0),
-	/* An attachment, and an object and KFD's file of the other device
-	 * (amdgpu_gem_prime_import() in amdgpu_dma_buf.c). */
-	HOLDER(other_offsets, 1, 2, 0),
-	/* A render file with a GEM handle of the object: drm_gem_prime_fd_to_handle(). */
-	HOLDER(files, 1, 0, 0),
-	/* A GPU that maps the BO through PCIe: kfd_mem_attach(). */
-	HOLDER(attachments, 0, 0, 1),
-#undef HOLDER
 };
 
-/* The object itself, and KFD's file of its device. */
-#define OWN_TOGETHER 2
-
-static struct holder sum_up(const struct dmabuf_holders *holders)
+/* With the function that takes them, in Linux 6.12 below drivers/gpu/drm, and which has done so
+ * since Linux 6.8. */
+static struct references sum_up(const struct dmabuf_holders *holders)
 {
-	struct holder sum = { .together = OWN_TOGETHER };
+	/* kfd_mem_export_dmabuf(), which CHECKPOINT calls for all BOs, or import_obj_create() in
+	 * amdgpu_amdkfd_gpuvm.c. With AMD's out-of-tree driver also share handles (kfd_ipc.c). */
+	uint64_t always = holders->bos;
 
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		const char *field = (const char *)holders + table[i].number;
-		uint64_t number = *(const uint64_t *)(const void *)field;
-
-		sum.always += number * table[i].always;
-		sum.together += number * table[i].together;
-		sum.perhaps += number * table[i].perhaps;
-	}
-	return sum;
+	/* Each is an open file of it. */
+	always += holders->descriptors;
+	/* A render file with a GEM handle of the object: drm_gem_prime_fd_to_handle(). */
+	always += holders->files;
+	/* An attachment, and below an object and KFD's file of the other device
+	 * (amdgpu_gem_prime_import() in amdgpu_dma_buf.c). */
+	always += holders->other_offsets;
+	return (struct references){
+		.always = always,
+		/* The object itself, and KFD's file of its device. */
+		.together = 2 + 2 * holders->other_offsets,
+		/* A GPU that maps the BO through PCIe: kfd_mem_attach(). */
+		.perhaps = holders->attachments,
+	};
 }
 
 bool dmabufs_are_counted(const struct dmabuf_holders *holders)
@@ -317,7 +302,7 @@ bool dmabufs_are_counted(const struct dmabuf_holders *holders)
 
 bool dmabufs_are_known(const struct dmabuf_holders *holders)
 {
-	const struct holder sum = sum_up(holders);
+	const struct references sum = sum_up(holders);
 	uint64_t rest;
 
 	if (holders->references <= sum.always)

@@ -8,7 +8,7 @@
  * CHECKPOINT reports. A file of another device gets a new object, whose offset no BO has.
  *
  * The fdinfo of a dma-buf counts the references of all processes, so the dump can find out that a
- * process outside the dump shares a BO. The table in dmabufs.c has what holds a dma-buf. */
+ * process outside the dump shares a BO. sum_up() in dmabufs.c has what holds a dma-buf. */
 #ifndef AMDGPU_PLUGIN_SHARING_DMABUFS_H
 #define AMDGPU_PLUGIN_SHARING_DMABUFS_H
 
