@@ -186,8 +186,7 @@ static int check_saved_process(const struct fit *fit, const struct tool_image *i
 		.saved = *saved,
 		.local = *fit->local,
 		.map = *map,
-		.hidden = map->extra,
-		.num_hidden = map->num_extra,
+		.hides_others = map->num_extra > 0,
 	};
 	int ret = queue_check_task(&task, fit->kfd_minor, fit->options->force);
 

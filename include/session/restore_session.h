@@ -43,10 +43,9 @@ struct restored_task {
 	struct topology saved;
 	struct topology local;
 	struct gpu_map map;
-	/* GPUs of @local that KFD should not give to the process, and why RESTORE fails if it does;
-	 * or NULL. See extra_gpus.h. */
-	const struct topology_node **hidden;
-	size_t num_hidden;
+	/* KFD should not give the other GPUs of @local than those of @map to the process, and why
+	 * RESTORE fails if it does; or NULL. See extra_gpus.h. */
+	bool hides_others;
 	const char *must_hide;
 	/* KFD has given the process its GPUs. */
 	bool kfd_opened;

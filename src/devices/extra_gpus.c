@@ -7,21 +7,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "image/image_priv.h"
 #include "kernel/amdgpu_module.h"
 #include "kernel/render_node.h"
 
-/* "0x70b3 (renderD128) 0x59ea (renderD129)" */
-static void list_gpus(const struct topology_node *const *gpus, size_t count, char *text,
-		      size_t size)
+static bool is_other(const struct restored_task *task, const struct topology_node *gpu)
+{
+	bool mapped = false;
+
+	for (size_t i = 0; i < task->map.num_nodes; i++)
+		mapped |= task->map.local[i] == gpu;
+	return gpu->gpu_id && !mapped;
+}
+
+/* The other GPUs: "0x70b3 (renderD128) 0x59ea (renderD129)" */
+static void list_others(const struct restored_task *task, char *text, size_t size)
 {
 	size_t used = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < count && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s0x%04x (renderD%u)",
-					 i ? " " : "", gpus[i]->gpu_id, gpus[i]->drm_render_minor);
+	for (size_t i = 0; i < task->local.num_nodes && used < size; i++) {
+		const struct topology_node *gpu = &task->local.nodes[i];
+
+		if (is_other(task, gpu))
+			used += (size_t)snprintf(text + used, size - used, "%s0x%04x (renderD%u)",
+						 used ? " " : "", gpu->gpu_id,
+						 gpu->drm_render_minor);
+	}
 }
 
 static bool has_unreachable(const struct topology *local)
@@ -61,81 +75,50 @@ static const char *why_must_hide(const struct restored_task *task)
 					   : NULL;
 }
 
-static bool is_mapped(const struct gpu_map *map, const struct topology_node *gpu)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < map->num_nodes; i++)
-		found |= map->local[i] == gpu;
-	return found;
-}
-
-static int collect_hidden(struct restored_task *task)
-{
-	const struct topology *local = &task->local;
-
-	task->hidden = calloc(local->num_nodes + 1, sizeof(*task->hidden));
-	if (!task->hidden)
-		return log_error(-ENOMEM, "kfd %d: cannot list its GPUs", task->kfd_id);
-	for (size_t i = 0; i < local->num_nodes; i++) {
-		if (local->nodes[i].gpu_id && !is_mapped(&task->map, &local->nodes[i]))
-			task->hidden[task->num_hidden++] = &local->nodes[i];
-	}
-	return 0;
-}
-
-/* The plugin cannot hide the GPUs of task->hidden: KFD gives the extra GPUs to the process, and
- * RESTORE takes them, or must not. */
+/* KFD gives the other GPUs to the process, and RESTORE takes them, or must not. */
 static int cannot_hide(struct restored_task *task, int ret, const char *cause)
 {
 	char names[512];
 
-	if (task->must_hide) {
-		list_gpus(task->hidden, task->num_hidden, names, sizeof(names));
+	list_others(task, names, sizeof(names));
+	if (task->must_hide)
 		return log_error(
 			ret,
 			"kfd %d: the image has %u GPUs, and the task also sees %s; %s; the plugin cannot hide these GPUs, as %s; hide them with the device cgroup, which runc sets before a restore (podman: --runtime runc)",
 			task->kfd_id, task->kfd->num_of_gpus, names, task->must_hide, cause);
-	}
-	list_gpus(task->map.extra, task->map.num_extra, names, sizeof(names));
 	log_info("kfd %d: the task also sees %s; the plugin cannot hide these GPUs, as %s",
 		 task->kfd_id, names, cause);
-	task->num_hidden = 0;
+	task->hides_others = false;
 	return 0;
 }
 
 int extra_gpus_check(struct restored_task *task)
 {
-	int ret;
-
 	task->must_hide = why_must_hide(task);
-	if (!task->must_hide && !task->map.num_extra)
-		return 0;
-	ret = collect_hidden(task);
-	if (!ret && task->kfd_opened)
-		ret = cannot_hide(task, -EINVAL, "the task has opened /dev/kfd already");
-	return ret;
+	task->hides_others = task->must_hide || task->map.num_extra;
+	return task->hides_others && task->kfd_opened
+		       ? cannot_hide(task, -EINVAL, "the task has opened /dev/kfd already")
+		       : 0;
 }
 
 bool extra_gpus_is_hidden(const struct restored_task *task, const struct topology_node *gpu)
 {
-	bool hidden = false;
-
-	for (size_t i = 0; i < task->num_hidden; i++)
-		hidden |= task->hidden[i] == gpu;
-	return hidden;
+	return task->hides_others && is_other(task, gpu);
 }
 
-static int hide(struct restored_task *task, struct hide *ret_hide, const char **ret_cause)
+static int hide(const struct restored_task *task, struct hide *ret_hide, const char **ret_cause)
 {
-	uint32_t minors[HIDE_MINORS_MAX];
+	_cleanup_free_ uint32_t *minors = calloc(task->local.num_nodes + 1, sizeof(*minors));
+	size_t count = 0;
 
-	*ret_cause = "they are too many";
-	if (task->num_hidden > HIDE_MINORS_MAX)
-		return -E2BIG;
-	for (size_t i = 0; i < task->num_hidden; i++)
-		minors[i] = task->hidden[i]->drm_render_minor;
-	return hide_begin(minors, task->num_hidden, ret_hide, ret_cause);
+	*ret_cause = "memory is short";
+	if (!minors)
+		return -ENOMEM;
+	for (size_t i = 0; i < task->local.num_nodes; i++) {
+		if (is_other(task, &task->local.nodes[i]))
+			minors[count++] = task->local.nodes[i].drm_render_minor;
+	}
+	return hide_begin(minors, count, ret_hide, ret_cause);
 }
 
 int extra_gpus_hide(struct restored_task *task, struct hide *ret_hide)
@@ -146,13 +129,13 @@ int extra_gpus_hide(struct restored_task *task, struct hide *ret_hide)
 
 	*ret_hide = (struct hide){ .link = -1 };
 	/* Later opens do not change the GPUs of the process. */
-	if (!task->num_hidden || task->kfd_opened)
+	if (!task->hides_others || task->kfd_opened)
 		return 0;
 	ret = hide(task, ret_hide, &cause);
 	if (ret < 0)
 		return cannot_hide(task, ret, cause);
 	task->map.num_extra = 0;
-	list_gpus(task->hidden, task->num_hidden, names, sizeof(names));
+	list_others(task, names, sizeof(names));
 	log_info("kfd %d: a program in the task's cgroup hides %s while the task opens /dev/kfd",
 		 task->kfd_id, names);
 	return 0;

@@ -12,7 +12,7 @@
 #include "session/restore_session.h"
 
 /* Decides what becomes of the extra GPUs. The process should have only the GPUs of its image, so
- * extra_gpus_hide() will try to hide the others: those in task->hidden. It must succeed
+ * extra_gpus_hide() will try to hide the others (task->hides_others). It must succeed
  * (task->must_hide says why) if XNACK, SVM ranges, private data of an unknown layout, or a GPU
  * without a render node make RESTORE fail. -EINVAL: it must, but the task has opened /dev/kfd
  * already. Logs on error. */
@@ -20,8 +20,8 @@ int extra_gpus_check(struct restored_task *task);
 /* Whether KFD does not give this GPU of task->local to the process. */
 bool extra_gpus_is_hidden(const struct restored_task *task, const struct topology_node *gpu);
 /* Hides these GPUs until hide_end(), for the first open of /dev/kfd, and empties task->map.extra.
- * If that is impossible and need not be, empties task->hidden instead, and RESTORE takes the extra
- * GPUs with buckets of their own. Logs on error. */
+ * If that is impossible and need not be, clears task->hides_others instead, and RESTORE takes the
+ * extra GPUs with buckets of their own. Logs on error. */
 int extra_gpus_hide(struct restored_task *task, struct hide *ret_hide);
 
 /* Appends a bucket for each extra GPU after the @state->num_devices buckets. The caller has

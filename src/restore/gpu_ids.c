@@ -148,7 +148,7 @@ static int refuse_exchange(const struct restored_task *task, bool force)
 static bool exchanges_ids(const struct restored_task *task)
 {
 	/* The driver would tell if it had one GPU more. */
-	bool exchanged = !task->num_hidden, changed = false;
+	bool exchanged = !task->hides_others, changed = false;
 
 	for (size_t i = 0; i < task->saved.num_nodes; i++) {
 		const struct topology_node *saved = &task->saved.nodes[i];

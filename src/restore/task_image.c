@@ -28,9 +28,7 @@
 void task_image_forget(struct restored_task *task)
 {
 	imports_done(task);
-	free(task->hidden);
-	task->hidden = NULL;
-	task->num_hidden = 0;
+	task->hides_others = false;
 	map_done(&task->map);
 	topology_done(&task->saved);
 	topology_done(&task->local);
