@@ -226,6 +226,12 @@ struct kfd_state {
 
 /* Allocates the arrays for the counts in @state, with no dma-buf in any BO. */
 int kfd_state_alloc(struct kfd_state *state);
+/* The device that the process knows as @user_gpu_id, or NULL. */
+const struct kfd_device_bucket *kfd_state_find_device(const struct kfd_state *state,
+						      uint32_t user_gpu_id);
+/* A user_gpu_id for one more device: @gpu_id, or if the process knows another GPU by it, the next
+ * id that is free. Of two devices with the same id, the driver finds only the first. */
+uint32_t kfd_state_choose_id(const struct kfd_state *state, uint32_t gpu_id);
 /* Closes the dma-bufs. */
 void kfd_state_close(struct kfd_state *state);
 /* Frees the arrays, closes the dma-bufs and restores the limit of descriptors. */

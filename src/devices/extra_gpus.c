@@ -141,21 +141,6 @@ int extra_gpus_hide(struct restored_task *task, struct hide *ret_hide)
 	return 0;
 }
 
-/* The id of this GPU, unless the process knows another GPU by it: of two devices with the same id,
- * the driver finds only the first. */
-static uint32_t choose_user_id(const struct kfd_state *state, const struct topology_node *gpu)
-{
-	uint32_t id = gpu->gpu_id, i = 0;
-
-	while (i < state->num_devices) {
-		if (state->devices[i++].user_gpu_id != id)
-			continue;
-		id = id % KFD_GPU_ID_MAX + 1;
-		i = 0;
-	}
-	return id;
-}
-
 int extra_gpus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *state)
 {
 	for (size_t i = 0; i < map->num_extra; i++) {
@@ -167,7 +152,7 @@ int extra_gpus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *s
 			return log_error(ret, "extra GPU 0x%04x: cannot open renderD%u",
 					 gpu->gpu_id, gpu->drm_render_minor);
 		state->devices[state->num_devices] = (struct kfd_device_bucket){
-			.user_gpu_id = choose_user_id(state, gpu),
+			.user_gpu_id = kfd_state_choose_id(state, gpu->gpu_id),
 			.actual_gpu_id = gpu->gpu_id,
 			.drm_fd = (uint32_t)fd,
 		};

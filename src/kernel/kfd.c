@@ -192,6 +192,23 @@ int kfd_state_alloc(struct kfd_state *state)
 	return state->devices && state->bos && state->priv_data ? 0 : -ENOMEM;
 }
 
+const struct kfd_device_bucket *kfd_state_find_device(const struct kfd_state *state,
+						      uint32_t user_gpu_id)
+{
+	for (uint32_t i = 0; i < state->num_devices; i++) {
+		if (state->devices[i].user_gpu_id == user_gpu_id)
+			return &state->devices[i];
+	}
+	return NULL;
+}
+
+uint32_t kfd_state_choose_id(const struct kfd_state *state, uint32_t gpu_id)
+{
+	while (kfd_state_find_device(state, gpu_id))
+		gpu_id = gpu_id % KFD_GPU_ID_MAX + 1;
+	return gpu_id;
+}
+
 void kfd_state_close(struct kfd_state *state)
 {
 	for (uint32_t i = 0; state->bos && i < state->num_bos; i++) {

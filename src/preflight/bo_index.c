@@ -15,14 +15,11 @@
 const struct topology_node *bo_index_gpu_of(const struct dumped_process *process,
 					    uint32_t user_gpu_id)
 {
-	const struct kfd_state *state = &process->state;
+	const struct kfd_device_bucket *device =
+		kfd_state_find_device(&process->state, user_gpu_id);
 
-	for (uint32_t i = 0; i < state->num_devices; i++) {
-		if (state->devices[i].user_gpu_id == user_gpu_id)
-			return topology_find_actual(&process->session->topology,
-						    state->devices[i].actual_gpu_id);
-	}
-	return NULL;
+	return device ? topology_find_actual(&process->session->topology, device->actual_gpu_id)
+		      : NULL;
 }
 
 static int compare(const void *a, const void *b)

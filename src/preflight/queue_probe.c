@@ -82,15 +82,6 @@ bool queue_probe_can_ask(const struct kfd_queue *queue)
 	return !kfd_queue_gpu_may_overrun(queue->topology, gpu, queue->kfd_minor);
 }
 
-static bool knows_id(const struct kfd_state *state, uint32_t id)
-{
-	for (uint32_t i = 0; i < state->num_devices; i++) {
-		if (state->devices[i].user_gpu_id == id)
-			return true;
-	}
-	return false;
-}
-
 static bool has_gpu(const struct kfd_state *state, uint32_t actual_id)
 {
 	for (uint32_t i = 0; i < state->num_devices; i++) {
@@ -124,13 +115,9 @@ static void add_devices(struct probe *probe, const struct kfd_state *saved,
 	}
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		const struct topology_node *gpu = &topology->nodes[i];
-		uint32_t id = gpu->gpu_id;
 
-		if (!id || has_gpu(saved, id))
-			continue;
-		while (knows_id(&probe->state, id))
-			id = id % KFD_GPU_ID_MAX + 1;
-		add_device(probe, id, gpu);
+		if (gpu->gpu_id && !has_gpu(saved, gpu->gpu_id))
+			add_device(probe, kfd_state_choose_id(&probe->state, gpu->gpu_id), gpu);
 	}
 }
 

@@ -90,15 +90,6 @@ static int check_gpu(const struct restored_task *task, const struct topology_nod
 	return 0;
 }
 
-static bool has_user_id(const struct kfd_state *state, uint32_t count, uint32_t id)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		if (state->devices[i].user_gpu_id == id)
-			return true;
-	}
-	return false;
-}
-
 /* Whether the driver knows a GPU with @id in mmap offsets: 1, 0 or -errno. */
 static int can_map(int fd, uint32_t id)
 {
@@ -115,17 +106,16 @@ static int can_map(int fd, uint32_t id)
 	return errno == EINVAL ? 1 : errno == ENODEV ? 0 : -errno;
 }
 
-int gpu_ids_probe(int fd, const struct kfd_state *state, uint32_t count,
-		  enum gpu_ids_mmap *ret_mmap)
+int gpu_ids_probe(int fd, const struct kfd_state *state, enum gpu_ids_mmap *ret_mmap)
 {
 	bool changed = false;
 
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < state->num_devices; i++) {
 		const struct kfd_device_bucket *device = &state->devices[i];
 		int known;
 
 		changed |= device->user_gpu_id != device->actual_gpu_id;
-		if (has_user_id(state, count, device->actual_gpu_id))
+		if (kfd_state_find_device(state, device->actual_gpu_id))
 			continue;
 		known = can_map(fd, device->actual_gpu_id);
 		if (known < 0)

@@ -25,11 +25,10 @@ enum gpu_ids_mmap {
 	MMAP_UNKNOWN,
 };
 
-/* After RESTORE through @fd with the first @count devices of @state: asks the driver which ids it
- * takes, by mapping doorbells of a GPU whose id here is no id that the process knows. Logs nothing.
+/* After RESTORE of @state through @fd: asks the driver which ids it takes, by mapping doorbells of
+ * a GPU whose id here is no id that the process knows. Logs nothing.
  */
-int gpu_ids_probe(int fd, const struct kfd_state *state, uint32_t count,
-		  enum gpu_ids_mmap *ret_mmap);
+int gpu_ids_probe(int fd, const struct kfd_state *state, enum gpu_ids_mmap *ret_mmap);
 
 /* Warns about each GPU of the mapped @task whose id changes. -EINVAL: what will not work then is
  * likely to happen, and to harm another GPU's memory or queues without an error. @force: only warn.

@@ -245,9 +245,11 @@ static int rebuild(struct restore *restore)
 static int check_ids(struct restore *restore)
 {
 	struct restored_task *task = restore->task;
-	uint32_t count = task->kfd->num_of_gpus + (uint32_t)task->map.num_extra;
-	int ret = gpu_ids_probe(restore->fd, &restore->state, count, &restore->mmap_ids);
+	struct kfd_state all = restore->state;
+	int ret;
 
+	all.num_devices += (uint32_t)task->map.num_extra;
+	ret = gpu_ids_probe(restore->fd, &all, &restore->mmap_ids);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot ask the driver which gpu_ids it maps by",
 				 task->kfd_id);
