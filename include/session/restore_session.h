@@ -19,7 +19,7 @@
 
 struct gpu_file;
 struct handoff;
-struct imports;
+struct import;
 struct mappings;
 struct restore_guard;
 struct restore_shared;
@@ -28,6 +28,18 @@ struct restore_shared;
 struct gpu_files {
 	struct gpu_file *files;
 	size_t count;
+};
+
+/* The BOs that the task imports and those that it shares, see sharing/imports.h. Begins all zero.
+ */
+struct imports {
+	struct import *list;
+	size_t count;
+	/* The handles of all BOs that RESTORE makes. */
+	uint64_t *taken;
+	size_t num_taken;
+	/* How many of them imports_restore() has published. */
+	size_t num_made;
 };
 
 /* The task that runs the restore hooks. Each task of a restored tree has its own copy. */
@@ -49,9 +61,7 @@ struct restored_task {
 	const char *must_hide;
 	/* KFD has given the process its GPUs. */
 	bool kfd_opened;
-	/* BOs that are not in @kfd any more, see sharing/imports.h. NULL if the task shares none.
-	 */
-	struct imports *imports;
+	struct imports imports;
 	/* @kfd is valid and its GPUs are mapped. */
 	bool prepared;
 	/* RESTORE has been called. */

@@ -36,16 +36,6 @@ struct import {
 	struct kfd_priv_bo_record record;
 };
 
-struct imports {
-	struct import *list;
-	size_t count;
-	/* The handles of all BOs that RESTORE makes. */
-	uint64_t *taken;
-	size_t num_taken;
-	/* How many of them imports_restore() has published. */
-	size_t num_made;
-};
-
 /* The import of all BOs of a task. */
 struct importer {
 	struct restore_session *session;
@@ -54,14 +44,9 @@ struct importer {
 
 void imports_done(struct restored_task *task)
 {
-	struct imports *imports = task->imports;
-
-	if (!imports)
-		return;
-	free(imports->list);
-	free(imports->taken);
-	free(imports);
-	task->imports = NULL;
+	free(task->imports.list);
+	free(task->imports.taken);
+	task->imports = (struct imports){ 0 };
 }
 
 static bool has_objects(const CriuKfd *kfd)
@@ -157,8 +142,7 @@ int imports_take(struct restored_task *task)
 	if (!has_objects(task->kfd))
 		return 0;
 	kfd_priv_unmark(priv_data->data, priv_data->len);
-	task->imports = calloc(1, sizeof(*task->imports));
-	ret = task->imports ? take_imports(task, &priv, task->imports) : -ENOMEM;
+	ret = take_imports(task, &priv, &task->imports);
 	return ret < 0 ? log_error(ret, "kfd %d: cannot list its shared BOs", task->kfd_id) : 0;
 }
 
@@ -188,9 +172,9 @@ static int publish(const struct restore_session *session, uint32_t number,
 }
 
 /* The image has the BOs of @state now, in their order. */
-static int publish_all(const struct restore_session *session, const struct kfd_state *state)
+static int publish_all(struct restore_session *session, const struct kfd_state *state)
 {
-	const struct restored_task *task = &session->task;
+	struct restored_task *task = &session->task;
 
 	for (uint32_t i = 0; i < state->num_bos; i++) {
 		const KfdBoEntry *entry = task->kfd->bo_entries[i];
@@ -204,7 +188,7 @@ static int publish_all(const struct restore_session *session, const struct kfd_s
 					 "kfd %d: BO at 0x%" PRIx64
 					 ": cannot offer it to the processes that share it",
 					 task->kfd_id, entry->addr);
-		task->imports->num_made++;
+		task->imports.num_made++;
 	}
 	return 0;
 }
@@ -411,7 +395,7 @@ static int check_joined(const struct importer *importer, const struct import *im
 
 int imports_restore(struct restore_session *session, int fd, const struct kfd_state *state)
 {
-	const struct imports *imports = session->task.imports;
+	const struct imports *imports = &session->task.imports;
 	struct importer importer = {
 		.session = session,
 		.fillers = { .kfd_id = session->task.kfd_id,
@@ -419,16 +403,14 @@ int imports_restore(struct restore_session *session, int fd, const struct kfd_st
 			     .fd = fd,
 			     .take = kfd_memory_take_handle,
 			     .free = kfd_memory_free,
-			     .taken = imports ? imports->taken : NULL,
-			     .num_taken = imports ? imports->num_taken : 0 },
+			     .taken = imports->taken,
+			     .num_taken = imports->num_taken },
 	};
 	size_t num_joined = 0;
-	int ret = imports ? publish_all(session, state) : 0;
+	int ret = publish_all(session, state);
 
 	if (!ret)
 		restore_shared_announce(session->shared, session->task.vpid);
-	if (!imports)
-		return 0;
 	for (size_t i = 0; !ret && i < imports->count; i++) {
 		const struct import *import = &imports->list[i];
 
@@ -438,7 +420,7 @@ int imports_restore(struct restore_session *session, int fd, const struct kfd_st
 			      : import_bo(&importer, import);
 	}
 	ret = fillers_done(&importer.fillers, ret);
-	if (!ret)
+	if (!ret && (imports->num_made || imports->count))
 		log_info(
 			"kfd %d: shares %zu BOs, and imports %zu, with %zu fillers, and %zu by share handles",
 			session->task.kfd_id, imports->num_made, imports->count - num_joined,
