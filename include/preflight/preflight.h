@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernel/kfd.h"
 #include "kernel/kfd_queue.h"
 #include "session/dump_session.h"
 

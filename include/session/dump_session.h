@@ -24,10 +24,8 @@
 
 struct background;
 struct bo_index_entry;
-struct pool;
 struct dumped_dmabuf;
 struct dumped_render;
-struct proc_mapping;
 struct shared_bos;
 
 /* An open /dev/kfd of the dump. */

@@ -3,11 +3,9 @@
  * to the contents of each process. */
 #include "dump/base_dir.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -23,10 +23,8 @@
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/kfd_queue.h"
-#include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "preflight/bo_index.h"
-#include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 #include "sharing/shared_bos.h"
 

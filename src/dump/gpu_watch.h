@@ -7,7 +7,6 @@
 #ifndef AMDGPU_PLUGIN_DUMP_GPU_WATCH_H
 #define AMDGPU_PLUGIN_DUMP_GPU_WATCH_H
 
-#include "kernel/kfd.h"
 #include "session/dump_session.h"
 
 /* Watches the GPUs whose render node a task of the dump has open. Another GPU may be in reset, or

@@ -4,13 +4,11 @@
 #include "dump/snapshot.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "content/kfd_jobs.h"
-#include "criu/host.h"
 #include "criu/log.h"
 #include "dump/drain.h"
 #include "dump/dump_files.h"

@@ -3,7 +3,6 @@
  * If a render node of the task is the same open file, gpu_files_share() returns a duplicate. */
 #include "memory/gpu_files.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 

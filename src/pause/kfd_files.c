@@ -6,8 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/kcmp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -7,7 +7,6 @@
 #define AMDGPU_PLUGIN_PREFLIGHT_GEM_LIST_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

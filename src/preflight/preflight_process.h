@@ -9,8 +9,6 @@
 
 #include "session/dump_session.h"
 
-struct proc_mapping;
-
 /* Whether this kernel cannot rebuild processes without BOs: -EINVAL; -EFAULT: it can; other errors:
  * the plugin cannot ask. */
 int preflight_process_ask_without_bos(void);

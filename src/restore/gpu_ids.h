@@ -5,11 +5,8 @@
 #define AMDGPU_PLUGIN_RESTORE_GPU_IDS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "session/restore_session.h"
-
-struct kfd_state;
 
 /* The gpu_ids that mmap() of /dev/kfd takes in offsets. */
 enum gpu_ids_mmap {

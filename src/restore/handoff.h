@@ -24,7 +24,6 @@
 
 #include "content/content.h"
 
-struct content_totals;
 struct handoff;
 
 /* In the main process, before CRIU forks the tasks. handoff_finish() adds what it has loaded to

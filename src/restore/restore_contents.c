@@ -3,9 +3,6 @@
  * (handoff.c). content_load() does the copying. */
 #include "restore/restore_contents.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
 #include "content/kfd_jobs.h"

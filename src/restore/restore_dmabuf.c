@@ -4,11 +4,9 @@
 #include "restore/restore_dmabuf.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image_validate.h"

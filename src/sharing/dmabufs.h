@@ -20,10 +20,6 @@
 
 #include "sharing/shared_bos.h"
 
-struct pid_list;
-struct shared_bos;
-struct topology;
-
 /* The files without a type that tasks have open, for each descriptor. Dma-bufs are among them. */
 struct dmabuf_files {
 	struct dmabuf_file {

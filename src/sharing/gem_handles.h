@@ -8,8 +8,6 @@
 
 #include "session/restore_session.h"
 
-struct kfd_state;
-
 /* Changes the handles of the image in task->kfd, which is valid: of those whose BO is an import,
  * the object is that of the BO; of others it is 0, and the BO is an index in the list of BOs that
  * RESTORE makes. Call this before imports_take(), which removes BOs from the image. Logs on error.

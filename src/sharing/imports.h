@@ -9,7 +9,6 @@
 #include "session/restore_session.h"
 
 struct object;
-struct kfd_state;
 
 /* Takes the imports out of the image in task->kfd: the list of BOs and the private data are then
  * those for RESTORE. The image is valid. Logs on error. */

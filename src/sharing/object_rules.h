@@ -4,7 +4,6 @@
 #ifndef AMDGPU_PLUGIN_SHARING_OBJECT_RULES_H
 #define AMDGPU_PLUGIN_SHARING_OBJECT_RULES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

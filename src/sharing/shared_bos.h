@@ -24,9 +24,6 @@
 #include "kernel/kfd_priv.h"
 #include "session/dump_session.h"
 
-struct gem_saved;
-struct proc_mapping;
-
 /* What names a BO: the inode of its dma-buf, or its mmap offset on a topology_pci_device(). */
 struct bo_name {
 	bool is_inode;
