@@ -11,6 +11,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu-amdgpu.pb-c.h"
+#include "criu/guard.h"
 #include "criu/options.h"
 #include "image/image_set.h"
 #include "kernel/gpu_use.h"
@@ -21,7 +22,6 @@ struct gpu_file;
 struct handoff;
 struct import;
 struct mappings;
-struct restore_guard;
 struct restore_shared;
 
 /* The open files of the task's GPUs, see memory/gpu_files.h. Begins all zero. */
@@ -112,8 +112,8 @@ struct restore_session {
 	/* NULL if each task loads its own contents. */
 	struct handoff *handoff;
 	struct restore_shared *shared;
-	/* NULL if no image has GPU state, or all tasks have theirs. */
-	struct restore_guard *guard;
+	/* Empty if no image has GPU state, or all tasks have theirs. */
+	struct guard guard;
 	struct resumed resumed;
 };
 

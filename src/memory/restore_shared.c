@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Keeps what tasks tell each other and CRIU's main process in one mapping. The guard of a restore
- * has its own page, see restore_guard.c. */
+/* Keeps what tasks tell each other, CRIU's main process and the guard in one mapping. */
 #include "memory/restore_shared.h"
 
 #include <errno.h>

@@ -81,6 +81,10 @@ struct restore_shared {
 		pid_t vpid;
 		struct proc_range range;
 	} ranges[RESTORE_SHARED_RANGES];
+	/* Futexes: the number of tasks that have registered with the guard, and what the guard has
+	 * answered (restore_guard.c). */
+	uint32_t registered;
+	uint32_t answer;
 	/* A futex, which changes with each announcement. */
 	uint32_t announcements;
 	/* The vpid of a task that has failed, or 0. */

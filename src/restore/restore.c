@@ -55,7 +55,7 @@ static int start_guard(struct restore_session *session)
 		return 0;
 	if (access(KFD_PATH, F_OK) < 0 && errno == ENOENT)
 		return 0;
-	ret = restore_guard_new(&session->guard);
+	ret = restore_guard_start(session);
 	return ret < 0 ? log_error(ret, "restore: cannot start a guard for the tasks") : 0;
 }
 
@@ -90,8 +90,7 @@ void restore_done(struct restore_session *session)
 {
 	struct restored_task *task = &session->task;
 
-	restore_guard_free(session->guard);
-	session->guard = NULL;
+	guard_end(&session->guard);
 	map_tree_done(&session->tree);
 	image_set_done(&session->images);
 	gpu_use_done(&session->used_gpus);
@@ -138,7 +137,7 @@ static int keep_kfd(struct restore *restore)
 static int register_task(struct restore_session *session)
 {
 	restore_shared_set_phase(session->shared, session->task.vpid, PHASE_IN_PROGRESS);
-	return restore_guard_register(session->guard);
+	return restore_guard_register(session);
 }
 
 static int alloc_state(struct restore *restore)

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +15,8 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "kernel/proc.h"
+#include "memory/restore_shared.h"
+#include "session/restore_session.h"
 
 /* A task waits so long for the guard, in seconds. */
 #define ANSWER_LIMIT_S 60
@@ -30,19 +31,9 @@ enum answer {
 	ANSWER_DEAD,
 };
 
-/* CRIU's main process, the guard and all tasks share this page. Only tasks of this CRIU have it, so
- * the guard finds the tasks by it. */
-struct restore_guard {
-	/* A futex: the number of tasks that have registered. */
-	uint32_t registered;
-	/* A futex: enum answer. */
-	uint32_t answer;
-	struct guard guard;
-};
-
 /* The guard's own data. It has pidfds, because the pid of a dead task may be reused. */
 struct watch {
-	struct restore_guard *restore_guard;
+	struct restore_shared *shared;
 	pid_t criu;
 	pid_t above_criu;
 	/* CRIU's descriptor store, or negative. */
@@ -51,15 +42,10 @@ struct watch {
 	size_t count;
 };
 
-static size_t page_size(void)
+static void answer(struct restore_shared *shared, enum answer what)
 {
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-static void answer(struct restore_guard *restore_guard, enum answer what)
-{
-	__atomic_store_n(&restore_guard->answer, what, __ATOMIC_RELEASE);
-	futex_wake_all(&restore_guard->answer);
+	__atomic_store_n(&shared->answer, what, __ATOMIC_RELEASE);
+	futex_wake_all(&shared->answer);
 }
 
 /* The root of the task tree of @pid. The root's parent is CRIU, or CRIU's parent if a container
@@ -96,15 +82,18 @@ static int add_tree(const struct watch *watch, pid_t pid, struct pid_list *tasks
 	return ret;
 }
 
-/* CRIU forks all tasks before a task restores files, unless it is killed before. A process that
- * maps this page is a task. A task without a GPU may be further ahead and have unmapped it, but it
- * is in the same tree. -ESRCH: not all tasks that have registered are there; /proc may hide them.
+/* CRIU forks all tasks before a task restores files, unless it is killed before. Only tasks of this
+ * CRIU map the shared memory. A task without a GPU may be further ahead and have unmapped it, but
+ * it is in the same tree. -ESRCH: not all tasks that have registered are there; /proc may hide
+ * them.
  */
 static int find_tasks(const struct watch *watch, struct pid_list *ret_tasks)
 {
 	_cleanup_(pid_list_done) struct pid_list sharers = { 0 };
-	uint32_t registered = __atomic_load_n(&watch->restore_guard->registered, __ATOMIC_ACQUIRE);
-	int ret = proc_list_sharers(watch->restore_guard, page_size(), &sharers);
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t size = (sizeof(*watch->shared) + page - 1) / page * page;
+	uint32_t registered = __atomic_load_n(&watch->shared->registered, __ATOMIC_ACQUIRE);
+	int ret = proc_list_sharers(watch->shared, size, &sharers);
 	uint32_t found = 0;
 
 	for (size_t i = 0; !ret && i < sharers.count; i++) {
@@ -153,12 +142,12 @@ static enum answer choose_answer(struct watch *watch, int criu)
 static void watch_tasks(void *argument, int criu)
 {
 	struct watch *watch = argument;
-	struct restore_guard *restore_guard = watch->restore_guard;
+	struct restore_shared *shared = watch->shared;
 
-	while (!__atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE) &&
+	while (!__atomic_load_n(&shared->registered, __ATOMIC_ACQUIRE) &&
 	       !guard_process_has_ended(criu, 0))
-		futex_wait_while(&restore_guard->registered, 0, 1);
-	answer(restore_guard, choose_answer(watch, criu));
+		futex_wait_while(&shared->registered, 0, 1);
+	answer(shared, choose_answer(watch, criu));
 	guard_await_main_thread(criu);
 	for (size_t i = 0; i < watch->count; i++)
 		(void)syscall(SYS_pidfd_send_signal, watch->pidfds[i], SIGKILL, NULL, 0);
@@ -166,57 +155,31 @@ static void watch_tasks(void *argument, int criu)
 	host_empty_store(watch->store);
 }
 
-int restore_guard_new(struct restore_guard **ret_guard)
+int restore_guard_start(struct restore_session *session)
 {
-	struct restore_guard *restore_guard =
-		mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct watch watch = { .restore_guard = restore_guard,
+	struct watch watch = { .shared = session->shared,
 			       .criu = getpid(),
 			       .above_criu = getppid(),
 			       .store = host_find_store() };
 	const struct guard_ops ops = {
 		.watch = watch_tasks, .argument = &watch, .fds = &watch.store, .num_fds = 1
 	};
-	int ret;
 
-	if (restore_guard == MAP_FAILED)
-		return -errno;
-	ret = guard_start(&ops, &restore_guard->guard);
-	if (ret < 0) {
-		(void)munmap(restore_guard, page_size());
-		return ret;
-	}
-	*ret_guard = restore_guard;
-	return 0;
+	return guard_start(&ops, &session->guard);
 }
 
-int restore_guard_check_unused(const struct restore_guard *restore_guard)
+int restore_guard_register(const struct restore_session *session)
 {
-	if (!restore_guard || !__atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE))
+	struct restore_shared *shared = session->shared;
+
+	if (!session->guard.pid)
 		return 0;
-	return log_error(
-		-EIO,
-		"restore: CRIU has not asked for the queues of any process; the guard kills all tasks");
-}
-
-void restore_guard_free(struct restore_guard *restore_guard)
-{
-	if (!restore_guard)
-		return;
-	guard_end(&restore_guard->guard);
-	(void)munmap(restore_guard, page_size());
-}
-
-int restore_guard_register(struct restore_guard *restore_guard)
-{
-	if (!restore_guard)
-		return 0;
-	(void)__atomic_add_fetch(&restore_guard->registered, 1, __ATOMIC_ACQ_REL);
-	futex_wake_all(&restore_guard->registered);
-	for (int i = 0;
-	     i < ANSWER_LIMIT_S && !__atomic_load_n(&restore_guard->answer, __ATOMIC_ACQUIRE); i++)
-		futex_wait_while(&restore_guard->answer, ANSWER_NONE, 1);
-	switch (__atomic_load_n(&restore_guard->answer, __ATOMIC_ACQUIRE)) {
+	(void)__atomic_add_fetch(&shared->registered, 1, __ATOMIC_ACQ_REL);
+	futex_wake_all(&shared->registered);
+	for (int i = 0; i < ANSWER_LIMIT_S && !__atomic_load_n(&shared->answer, __ATOMIC_ACQUIRE);
+	     i++)
+		futex_wait_while(&shared->answer, ANSWER_NONE, 1);
+	switch (__atomic_load_n(&shared->answer, __ATOMIC_ACQUIRE)) {
 	case ANSWER_KNOWN:
 		return 0;
 	case ANSWER_NONE:

@@ -5,19 +5,15 @@
 #ifndef AMDGPU_PLUGIN_RESTORE_RESTORE_GUARD_H
 #define AMDGPU_PLUGIN_RESTORE_RESTORE_GUARD_H
 
-struct restore_guard;
+struct restore_session;
 
-/* In CRIU's main process, before CRIU forks the tasks: starts the guard. */
-int restore_guard_new(struct restore_guard **ret_guard);
-/* In the main process, when the queues of all tasks run, or CRIU has killed the tasks: ends the
- * guard. CRIU may run much longer than the restore takes. Accepts NULL. */
-void restore_guard_free(struct restore_guard *restore_guard);
-/* In the main process, at the end of a successful restore in which the queues of no task were
- * started. -EIO after a log line: some task has registered. Accepts NULL. */
-int restore_guard_check_unused(const struct restore_guard *restore_guard);
+/* In CRIU's main process, before CRIU forks the tasks: starts session->guard. When the queues of
+ * all tasks run, or CRIU has killed the tasks, guard_end() must follow: CRIU may run much longer
+ * than the restore takes. */
+int restore_guard_start(struct restore_session *session);
 
-/* In a task, before RESTORE: waits until the guard knows the task. After an error, which it logs,
- * the task must fail. Accepts NULL: there is no guard. */
-int restore_guard_register(struct restore_guard *restore_guard);
+/* In a task, before RESTORE: waits until the guard knows the task. Without a guard does nothing.
+ * After an error, which it logs, the task must fail. */
+int restore_guard_register(const struct restore_session *session);
 
 #endif

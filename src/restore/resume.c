@@ -18,7 +18,6 @@
 #include "memory/user_memory.h"
 #include "restore/handoff.h"
 #include "restore/reap.h"
-#include "restore/restore_guard.h"
 #include "session/restore_session.h"
 
 void resume_listen(struct restore_session *session)
@@ -221,8 +220,7 @@ static int first_call(struct restore_session *session, pid_t pid)
 	int ret = count ? resume_all(&resume, count) : 0;
 	if (ret < 0)
 		return kill_all(&resume, pid, ret);
-	restore_guard_free(session->guard);
-	session->guard = NULL;
+	guard_end(&session->guard);
 	if (!count)
 		return 0;
 	/* Without `criu restore -d`, CRIU lives as long as the job. */
@@ -248,5 +246,9 @@ int resume_task(struct restore_session *session, pid_t pid)
 
 int resume_finish(const struct restore_session *session)
 {
-	return restore_guard_check_unused(session->guard);
+	if (!session->guard.pid || !__atomic_load_n(&session->shared->registered, __ATOMIC_ACQUIRE))
+		return 0;
+	return log_error(
+		-EIO,
+		"restore: CRIU has not asked for the queues of any process; the guard kills all tasks");
 }

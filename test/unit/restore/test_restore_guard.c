@@ -10,21 +10,31 @@
 
 #include "criu/host.h"
 #include "host.h"
+#include "memory/restore_shared.h"
 #include "restore/restore_guard.h"
+#include "restore/resume.h"
+#include "session/restore_session.h"
 
 #define LIMIT_MS 120000
 #define TASKS    2
 #include "adopted_tasks.h"
 
+static int start_guard(struct restore_session *session)
+{
+	int ret = restore_shared_new(&session->shared);
+
+	return ret < 0 ? ret : restore_guard_start(session);
+}
+
 /* Waits until all others have closed @start_pipe, registers, reports that over @line, and sleeps.
  */
 static void __attribute__((noreturn))
-run_task(struct restore_guard *restore_guard, const int start_pipe[2], int line)
+run_task(struct restore_session *session, const int start_pipe[2], int line)
 {
 	char byte;
 
 	(void)close(start_pipe[1]);
-	if (read(start_pipe[0], &byte, 1) != 0 || restore_guard_register(restore_guard) < 0 ||
+	if (read(start_pipe[0], &byte, 1) != 0 || restore_guard_register(session) < 0 ||
 	    write(line, "", 1) != 1)
 		_exit(1);
 	for (;;)
@@ -34,7 +44,7 @@ run_task(struct restore_guard *restore_guard, const int start_pipe[2], int line)
 /* In CRIU: starts tasks and waits until they have registered. As with CRIU, a task goes on when all
  * are forked. With CLONE_PARENT they are siblings of CRIU, as container runtimes ask for the first.
  */
-static bool start_tasks_as(unsigned long flags, struct restore_guard *restore_guard)
+static bool start_tasks_as(unsigned long flags, struct restore_session *session)
 {
 	int line[2], start_pipe[2];
 	char byte;
@@ -45,7 +55,7 @@ static bool start_tasks_as(unsigned long flags, struct restore_guard *restore_gu
 		pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0UL);
 
 		if (!pid)
-			run_task(restore_guard, start_pipe, line[1]);
+			run_task(session, start_pipe, line[1]);
 		tasks[i] = pid;
 	}
 	(void)close(start_pipe[1]);
@@ -56,9 +66,9 @@ static bool start_tasks_as(unsigned long flags, struct restore_guard *restore_gu
 	return true;
 }
 
-static bool start_tasks(struct restore_guard *restore_guard)
+static bool start_tasks(struct restore_session *session)
 {
-	return start_tasks_as(0, restore_guard);
+	return start_tasks_as(0, session);
 }
 
 /* Waits for the end of a child. Returns its status. */
@@ -87,7 +97,7 @@ static void assert_tasks_die(void)
 
 /* Starts a root and its child. Only the child has a GPU, and registers after the root has unmapped
  * the shared page. */
-static bool start_tree(unsigned long flags, struct restore_guard *restore_guard)
+static bool start_tree(unsigned long flags, struct restore_session *session)
 {
 	int line[2], start_pipe[2];
 	pid_t root, child;
@@ -103,18 +113,18 @@ static bool start_tree(unsigned long flags, struct restore_guard *restore_guard)
 	}
 	child = fork();
 	if (!child)
-		run_task(restore_guard, start_pipe, line[1]);
+		run_task(session, start_pipe, line[1]);
 	tasks[1] = child;
-	(void)munmap(restore_guard, (size_t)sysconf(_SC_PAGESIZE));
+	(void)munmap(session->shared, sizeof(*session->shared));
 	(void)close(start_pipe[1]);
 	for (;;)
 		(void)pause();
 }
 
 /* No task has come to its GPU state yet, and some may have none. */
-static bool start_before_registration(unsigned long flags, struct restore_guard *restore_guard)
+static bool start_before_registration(unsigned long flags, struct restore_session *session)
 {
-	(void)restore_guard;
+	(void)session;
 	for (size_t i = 0; i < TASKS; i++) {
 		pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0UL);
 
@@ -126,7 +136,7 @@ static bool start_before_registration(unsigned long flags, struct restore_guard 
 }
 
 static void assert_die_with_criu(bool (*start)(unsigned long flags,
-					       struct restore_guard *restore_guard))
+					       struct restore_session *session))
 {
 	static const unsigned long flags[] = { 0, CLONE_PARENT };
 
@@ -135,10 +145,9 @@ static void assert_die_with_criu(bool (*start)(unsigned long flags,
 
 		print_message("case %zu\n", i);
 		if (!criu) {
-			struct restore_guard *restore_guard;
+			struct restore_session session = { 0 };
 
-			if (restore_guard_new(&restore_guard) == 0 &&
-			    start(flags[i], restore_guard))
+			if (start_guard(&session) == 0 && start(flags[i], &session))
 				(void)raise(SIGKILL);
 			_exit(1);
 		}
@@ -175,10 +184,10 @@ TEST(what_is_stored_is_dropped_with_a_criu_that_is_killed)
 	assert_int_equal(pipe(ends), 0);
 	criu = fork();
 	if (!criu) {
-		struct restore_guard *restore_guard;
+		struct restore_session session = { 0 };
 
-		if (restore_guard_new(&restore_guard) == 0 && host_store_fd(ends[1]) >= 0 &&
-		    start_tasks(restore_guard))
+		if (start_guard(&session) == 0 && host_store_fd(ends[1]) >= 0 &&
+		    start_tasks(&session))
 			(void)raise(SIGKILL);
 		_exit(1);
 	}
@@ -197,11 +206,11 @@ TEST(tasks_that_are_not_resumed_die_when_criu_ends)
 	int status;
 
 	if (!criu) {
-		struct restore_guard *restore_guard;
+		struct restore_session session = { 0 };
 
-		if (restore_guard_new(&restore_guard) < 0 || !start_tasks(restore_guard))
+		if (start_guard(&session) < 0 || !start_tasks(&session))
 			_exit(1);
-		if (restore_guard_check_unused(restore_guard) != -EIO ||
+		if (resume_finish(&session) != -EIO ||
 		    !unit_logged("not asked for the queues", NULL))
 			_exit(1);
 		_exit(unit_count_children() != TASKS + 1);
@@ -216,13 +225,13 @@ TEST(complete_tasks_survive_criu)
 	pid_t criu = fork();
 
 	if (!criu) {
-		struct restore_guard *restore_guard;
+		struct restore_session session = { 0 };
 
-		if (restore_guard_new(&restore_guard) < 0 || !start_tasks(restore_guard))
+		if (start_guard(&session) < 0 || !start_tasks(&session))
 			_exit(1);
 		if (unit_count_children() != TASKS + 1)
 			_exit(1);
-		restore_guard_free(restore_guard);
+		guard_end(&session.guard);
 		if (unit_count_children() == TASKS)
 			(void)raise(SIGKILL);
 		_exit(1);
@@ -251,17 +260,17 @@ TEST(a_task_that_the_guard_cannot_see_fails)
 	int status;
 
 	if (!criu) {
-		struct restore_guard *restore_guard;
+		struct restore_session session = { 0 };
 		pid_t pid;
 
-		if (!become_user() || restore_guard_new(&restore_guard) < 0)
+		if (!become_user() || start_guard(&session) < 0)
 			_exit(1);
 		pid = fork();
 		if (!pid)
-			_exit(-restore_guard_register(restore_guard));
+			_exit(-restore_guard_register(&session));
 		if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 			_exit(1);
-		restore_guard_free(restore_guard);
+		guard_end(&session.guard);
 		_exit(WEXITSTATUS(status));
 	}
 	assert_int_equal(waitpid(criu, &status, 0), criu);
@@ -279,17 +288,17 @@ TEST(a_task_that_registers_after_criu_s_end_fails)
 		 * the guard could still accept the task, and kill it a moment later. */
 		struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
 					.events = POLLIN };
-		struct restore_guard *restore_guard;
+		struct restore_session session = { 0 };
 		pid_t pid;
 
-		if (restore_guard_new(&restore_guard) < 0)
+		if (start_guard(&session) < 0)
 			_exit(1);
 		pid = fork();
 		if (pid) {
 			tasks[0] = pid;
 			(void)raise(SIGKILL);
 		}
-		_exit(poll(&ended, 1, LIMIT_MS) == 1 ? -restore_guard_register(restore_guard) : 1);
+		_exit(poll(&ended, 1, LIMIT_MS) == 1 ? -restore_guard_register(&session) : 1);
 	}
 	unit_wait_for_killed(criu);
 	status = await_end(tasks[0]);

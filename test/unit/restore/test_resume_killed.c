@@ -77,7 +77,7 @@ static void start_tasks(struct restore_session *session)
 			(void)pause();
 		tasks[i] = pid;
 	}
-	REQUIRE(restore_guard_register(session->guard) == 0);
+	REQUIRE(restore_guard_register(session) == 0);
 	for (size_t i = 0; i < TASKS; i++)
 		stop_task(session, tasks[i]);
 }
@@ -89,7 +89,7 @@ static _Noreturn void run_criu(int detached)
 	struct restore_session session = { .options = &options };
 
 	REQUIRE(restore_shared_new(&session.shared) == 0);
-	REQUIRE(restore_guard_new(&session.guard) == 0);
+	REQUIRE(restore_guard_start(&session) == 0);
 	start_tasks(&session);
 	for (int i = 0; i < TASKS; i++)
 		REQUIRE((resume_task(&session, tasks[i]) == 0) == (failing == NEVER));
