@@ -16,6 +16,7 @@
 #include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -341,6 +342,13 @@ int fd_is_same(int one, int other)
 	long order = syscall(SYS_kcmp, self, self, KCMP_FILE, one, other);
 
 	return order < 0 ? -errno : order == 0;
+}
+
+bool fd_is_same_inode(int one, int other)
+{
+	struct stat a, b;
+
+	return !fstat(one, &a) && !fstat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 int fd_sync(int fd)

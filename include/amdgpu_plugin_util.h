@@ -132,6 +132,9 @@ int fd_move_up(int *fd, int lowest);
 /* Whether two descriptors are of one open file: 1, 0 or -errno. */
 int fd_is_same(int one, int other);
 
+/* Whether two descriptors are of one file, perhaps opened twice. */
+bool fd_is_same_inode(int one, int other);
+
 /* A close-on-exec duplicate of @fd with a number of at least @lowest, or -errno. */
 int fd_dup_above(int fd, int lowest);
 

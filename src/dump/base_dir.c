@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "amdgpu_plugin_util.h"
 #include "content/base.h"
@@ -31,14 +30,6 @@ static const char *find_obstacle(void)
 	return NULL;
 }
 
-static bool is_image_dir(int fd)
-{
-	struct stat one, other;
-
-	return !fstat(fd, &one) && !fstat(host_image_dir(), &other) && one.st_dev == other.st_dev &&
-	       one.st_ino == other.st_ino;
-}
-
 /* The path is relative to the image directory, as CRIU's --prev-images-dir is. Return: the
  * descriptor, or -1 after a warning if the directory cannot be a base. */
 static int open_directory(const char *path)
@@ -49,7 +40,7 @@ static int open_directory(const char *path)
 		log_warn(
 			"option base: cannot open the directory \"%s\" (from the image directory): %s; all contents are written",
 			path, strerror(-fd));
-	else if (is_image_dir(fd))
+	else if (fd_is_same_inode(fd, host_image_dir()))
 		log_warn(
 			"option base: \"%s\" is the image directory itself; all contents are written",
 			path);

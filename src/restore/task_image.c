@@ -301,13 +301,6 @@ static int map_task(struct restore_session *session, struct restored_task *task)
 	return ret;
 }
 
-static int take_shared(struct restored_task *task)
-{
-	int ret = gem_handles_take(task);
-
-	return ret < 0 ? ret : imports_take(task);
-}
-
 int task_image_prepare(struct restore_session *session)
 {
 	struct restored_task *task = &session->task;
@@ -325,7 +318,9 @@ int task_image_prepare(struct restore_session *session)
 	if (!ret)
 		ret = map_task(session, task);
 	if (!ret)
-		ret = take_shared(task);
+		ret = gem_handles_take(task);
+	if (!ret)
+		ret = imports_take(task);
 	task->prepared = !ret;
 	if (ret < 0)
 		task_image_forget(task);

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -291,9 +290,23 @@ int imports_fetch(const struct restore_session *session, const struct awaited_ob
 	return ret;
 }
 
-static int import_and_map(struct importer *importer, const struct import *import, int dmabuf_fd)
+static struct awaited_object object_of(const struct importer *importer, const struct import *import)
 {
-	const struct restored_task *task = &importer->session->task;
+	struct awaited_object awaited = {
+		.number = import->entry.object,
+		.size = import->entry.size,
+		.gpu_id = import->entry.gpu_id,
+		.owner = (pid_t)import->entry.owner_pid,
+	};
+
+	(void)snprintf(awaited.name, sizeof(awaited.name), "kfd %d: BO at 0x%" PRIx64,
+		       importer->session->task.kfd_id, import->entry.addr);
+	return awaited;
+}
+
+static int import_and_map(struct importer *importer, const struct import *import,
+			  const struct awaited_object *awaited, int dmabuf_fd)
+{
 	uint64_t handle;
 	int ret = fillers_reach(&importer->fillers, import->handle);
 
@@ -302,16 +315,15 @@ static int import_and_map(struct importer *importer, const struct import *import
 	ret = kfd_memory_import(importer->fillers.fd, import->entry.gpu_id, import->entry.addr,
 				dmabuf_fd, &handle);
 	if (ret < 0)
-		return log_error(ret,
-				 "kfd %d: BO at 0x%" PRIx64 ": cannot import it from process %u",
-				 task->kfd_id, import->entry.addr, import->entry.owner_pid);
+		return log_error(ret, "%s: cannot import it from process %d", awaited->name,
+				 awaited->owner);
 	ret = fillers_check(&importer->fillers, handle, import->handle);
 	if (ret < 0)
 		return ret;
 	ret = kfd_memory_map(importer->fillers.fd, handle, import->record.gpu_ids,
 			     import->record.num_gpus);
-	return ret < 0 ? log_error(ret, "kfd %d: BO at 0x%" PRIx64 ": cannot map it to %u GPUs",
-				   task->kfd_id, import->entry.addr, import->record.num_gpus)
+	return ret < 0 ? log_error(ret, "%s: cannot map it to %u GPUs", awaited->name,
+				   import->record.num_gpus)
 		       : 0;
 }
 
@@ -335,40 +347,16 @@ static int note_mapping(const struct restored_task *task, const struct import *i
 	return ret < 0 ? log_error(ret, "kfd %d: cannot record its mappings", task->kfd_id) : 0;
 }
 
-static int fetch(const struct importer *importer, const struct import *import,
-		 struct object *ret_object, int *ret_fd)
-{
-	const struct restore_session *session = importer->session;
-	struct awaited_object awaited = {
-		.number = import->entry.object,
-		.size = import->entry.size,
-		.gpu_id = import->entry.gpu_id,
-		.owner = (pid_t)import->entry.owner_pid,
-	};
-
-	(void)snprintf(awaited.name, sizeof(awaited.name), "kfd %d: BO at 0x%" PRIx64,
-		       session->task.kfd_id, import->entry.addr);
-	return imports_fetch(session, &awaited, ret_object, ret_fd);
-}
-
 static int import_bo(struct importer *importer, const struct import *import)
 {
-	const struct restored_task *task = &importer->session->task;
+	const struct awaited_object awaited = object_of(importer, import);
 	_cleanup_close_ int dmabuf_fd = -1;
 	struct object object = { 0 };
-	int ret = fetch(importer, import, &object, &dmabuf_fd);
+	int ret = imports_fetch(importer->session, &awaited, &object, &dmabuf_fd);
 
 	if (!ret)
-		ret = import_and_map(importer, import, dmabuf_fd);
-	return ret < 0 ? ret : note_mapping(task, import, &object);
-}
-
-static bool is_one_file(int fd, int other_fd)
-{
-	struct stat one, other;
-
-	return !fstat(fd, &one) && !fstat(other_fd, &other) && one.st_ino == other.st_ino &&
-	       one.st_dev == other.st_dev;
+		ret = import_and_map(importer, import, &awaited, dmabuf_fd);
+	return ret < 0 ? ret : note_mapping(&importer->session->task, import, &object);
 }
 
 /* RESTORE does not say whether it has imported the object or made another one. Each object has one
@@ -376,20 +364,19 @@ static bool is_one_file(int fd, int other_fd)
 static int check_joined(const struct importer *importer, const struct import *import,
 			const struct kfd_bo_bucket *bo)
 {
-	const struct restored_task *task = &importer->session->task;
+	const struct awaited_object awaited = object_of(importer, import);
 	_cleanup_close_ int dmabuf_fd = -1;
 	struct object object = { 0 };
-	int ret = fetch(importer, import, &object, &dmabuf_fd);
+	int ret = imports_fetch(importer->session, &awaited, &object, &dmabuf_fd);
 
 	if (ret < 0)
 		return ret;
-	if (is_one_file((int)bo->dmabuf_fd, dmabuf_fd))
+	if (fd_is_same_inode((int)bo->dmabuf_fd, dmabuf_fd))
 		return 0;
 	return log_error(
 		-EXDEV,
-		"kfd %d: BO at 0x%" PRIx64
-		": the driver has not shared it with process %u by its share handle; restore where the job was dumped, with that driver",
-		task->kfd_id, import->entry.addr, import->entry.owner_pid);
+		"%s: the driver has not shared it with process %d by its share handle; restore where the job was dumped, with that driver",
+		awaited.name, awaited.owner);
 }
 
 int imports_restore(struct restore_session *session, int fd, const struct kfd_state *state)

@@ -100,10 +100,8 @@ static void read_records(struct shared_bos *shared, size_t first,
 			bo_index_gpu_of(process, state->bos[bo->index].gpu_id);
 
 		bo->attachments = state->num_devices - 1;
-		bo->has_record = kfd_priv_read_bo(&process->priv, bo->index, &record) == 0;
-		if (!bo->has_record)
+		if (kfd_priv_read_bo(&process->priv, bo->index, &record) < 0)
 			continue;
-		bo->handle = record.handle;
 		bo->ipc = record.ipc;
 		bo->attachments = 0;
 		for (uint32_t at = 0; at < record.num_gpus; at++)
@@ -257,11 +255,13 @@ bool shared_bos_is_private(const struct dumped_process *process, uint32_t index)
 /* A restore needs the record of an import. */
 static void check_record(const struct dumped_process *process, struct shared_bo *bo)
 {
+	struct kfd_priv_bo_record record;
+
 	if (bo->problem || !bo->imported || bo->by_share_handle)
 		return;
-	if (!bo->has_record)
+	if (kfd_priv_read_bo(&process->priv, bo->index, &record) < 0)
 		bo->problem = "the driver's record of it has an unknown layout";
-	else if (bo->handle > IMAGE_HANDLE_MAX(process->state.num_bos))
+	else if (record.handle > IMAGE_HANDLE_MAX(process->state.num_bos))
 		bo->problem = "its handle is too high";
 }
 

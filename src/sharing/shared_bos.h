@@ -54,8 +54,6 @@ struct shared_bo {
 	uint64_t references;
 	size_t first_open;
 	/* What the driver's record says, if its layout is known. */
-	bool has_record;
-	uint32_t handle;
 	struct kfd_priv_ipc ipc;
 	/* At most so many GPUs map it through PCIe. */
 	uint32_t attachments;
