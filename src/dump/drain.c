@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <time.h>
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
@@ -111,21 +110,6 @@ int drain_is_due(const struct dump_session *session)
 	return ret;
 }
 
-static int run_for(struct dump_session *session, double seconds)
-{
-	const struct timespec step = { .tv_sec = (time_t)seconds,
-				       .tv_nsec =
-					       (long)((seconds - (double)(time_t)seconds) * 1e9) };
-	int ret = pause_let_run(session);
-
-	if (ret < 0)
-		return ret;
-	/* A signal may end it early. */
-	(void)nanosleep(&step, NULL);
-	session->stopped_at = now_seconds();
-	return pause_again(session);
-}
-
 int drain_queues(struct dump_session *session)
 {
 	const double begin = now_seconds(), limit = (double)session->options->drain_s;
@@ -134,7 +118,7 @@ int drain_queues(struct dump_session *session)
 	int ret = 1;
 
 	while (ret > 0 && waited < limit) {
-		ret = run_for(session, step < limit - waited ? step : limit - waited);
+		ret = pause_let_run(session, step < limit - waited ? step : limit - waited);
 		if (!ret)
 			ret = find_any(session, look_at, &busy);
 		waited = now_seconds() - begin;

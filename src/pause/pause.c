@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "amdgpu_plugin_util.h"
 #include "criu/guard.h"
@@ -129,19 +130,6 @@ static int report_unclear(const struct dumped_process *asked, int ret)
 	return pause_report_refusal(asked, KFD_CHECKPOINT, ret, "tell whether it is paused");
 }
 
-/* The process that owns @file has a KFD process for another of its files. */
-static int refuse_context(const struct dump_session *session, const struct dumped_file *file)
-{
-	return preflight_refuse(session, DUMP_HAS_CONTEXTS, "process %d:", file->pid);
-}
-
-static int start_guard(struct dump_session *session)
-{
-	int ret = dump_guard_start(session);
-
-	return ret < 0 ? log_error(ret, "dump: cannot start a guard for its processes") : 0;
-}
-
 static int report_pause(const struct dumped_process *process, int ret)
 {
 	return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
@@ -164,19 +152,19 @@ static int stop_again(struct dumped_process *process)
 	return ret < 0 ? report_pause(process, ret) : 0;
 }
 
-int pause_let_run(struct dump_session *session)
+int pause_let_run(struct dump_session *session, double seconds)
 {
+	const time_t whole = (time_t)seconds;
+	const struct timespec step = { whole, (long)((seconds - (double)whole) * 1e9) };
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < session->num_processes; i++)
 		ret = let_run(&session->processes[i]);
-	return ret;
-}
-
-int pause_again(struct dump_session *session)
-{
-	int ret = 0;
-
+	if (ret < 0)
+		return ret;
+	/* A signal may end it early. */
+	(void)nanosleep(&step, NULL);
+	session->stopped_at = now_seconds();
 	for (size_t i = 0; !ret && i < session->num_processes; i++)
 		ret = stop_again(&session->processes[i]);
 	return ret;
@@ -283,7 +271,8 @@ static int pause_owner(struct dump_session *session, struct dumped_file *file)
 	process = last_process(session);
 	ret = stop_queues(process);
 	if (!ret && find_paused(session, process->vpid) != process)
-		return refuse_context(session, file);
+		/* The owner of @file has a KFD process for another of its files. */
+		return preflight_refuse(session, DUMP_HAS_CONTEXTS, "process %d:", file->pid);
 	if (!ret)
 		return note_pause(session, file);
 	session->num_processes--;
@@ -346,8 +335,11 @@ int pause_tree(struct dump_session *session)
 {
 	int ret = undo_old_pauses(session);
 
-	if (!ret)
-		ret = start_guard(session);
+	if (ret < 0)
+		return ret;
+	ret = dump_guard_start(session);
+	if (ret < 0)
+		return log_error(ret, "dump: cannot start a guard for its processes");
 	for (size_t i = 0; !ret && i < session->num_files; i++) {
 		if (session->files[i].process == DUMP_NO_PROCESS)
 			ret = pause_file(session, i);

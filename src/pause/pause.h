@@ -16,10 +16,9 @@ int pause_tree(struct dump_session *session);
 /* What the kernel says of the queues of @process, which is paused: kfd_look() into *@ret_state,
  * which the caller frees. -errno, not logged. */
 int pause_look(const struct dumped_process *process, struct kfd_state *ret_state);
-/* Lets the queues of all paused processes run, and stops them again. After an error some of them
- * are not paused. Logs on error. */
-int pause_let_run(struct dump_session *session);
-int pause_again(struct dump_session *session);
+/* Lets the queues of all paused processes run for some time, and stops them again. After an error
+ * some of them are not paused. Logs on error. */
+int pause_let_run(struct dump_session *session, double seconds);
 
 /* *@ret_process: the process whose state the image @id of the file @fd (borrowed) will hold; NULL:
  * the state is in the image of another file of the process. -ENODEV, not logged: the process
