@@ -5,7 +5,7 @@
  * the callback, so the plugin asks for the free memory repeatedly. */
 #include "memory/vram.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 #include <time.h>
 
 #include "criu/log.h"
@@ -35,14 +35,9 @@ static uint64_t vram_of(const struct restored_task *task, const struct kfd_state
 	return bytes;
 }
 
-static unsigned long long to_mib(uint64_t bytes)
-{
-	return bytes >> 20;
-}
-
 /* The number of waits, of at most @polls. Before RESTORE the driver knows a GPU by its actual id.
  * Kernels without the call give no answer, and the plugin does not wait. */
-static unsigned int await_gpu(const struct restore_shared *shared, const char *name, int fd,
+static unsigned int await_gpu(const struct restore_shared *shared, int kfd_id, int fd,
 			      uint32_t gpu_id, unsigned int polls)
 {
 	uint64_t bytes;
@@ -54,16 +49,17 @@ static unsigned int await_gpu(const struct restore_shared *shared, const char *n
 			return i;
 		if (bytes >= claimed) {
 			if (i)
-				log_info("%s: GPU 0x%04x: has enough VRAM now", name, gpu_id);
+				log_info("kfd %d: GPU 0x%04x: has enough VRAM now", kfd_id, gpu_id);
 			return i;
 		}
 		if (!i)
-			log_info(
-				"%s: GPU 0x%04x: %llu MiB of VRAM are free, and the images need %llu MiB; waiting up to %d s for processes that have ended",
-				name, gpu_id, to_mib(bytes), to_mib(claimed), WAIT_SECONDS);
+			log_info("kfd %d: GPU 0x%04x: %" PRIu64
+				 " MiB of VRAM are free, and the images need %" PRIu64
+				 " MiB; waiting up to %d s for processes that have ended",
+				 kfd_id, gpu_id, bytes >> 20, claimed >> 20, WAIT_SECONDS);
 		if (i == polls) {
-			log_warn("%s: GPU 0x%04x: still only %llu MiB of VRAM are free", name,
-				 gpu_id, to_mib(bytes));
+			log_warn("kfd %d: GPU 0x%04x: still only %" PRIu64 " MiB of VRAM are free",
+				 kfd_id, gpu_id, bytes >> 20);
 			return i;
 		}
 		(void)nanosleep(&(const struct timespec){ .tv_nsec = POLL_NS }, NULL);
@@ -74,16 +70,14 @@ void vram_await(struct restore_shared *shared, const struct restored_task *task,
 		const struct kfd_state *state)
 {
 	unsigned int polls = POLLS_MAX;
-	char name[32];
 
-	(void)snprintf(name, sizeof(name), "kfd %d", task->kfd_id);
 	for (uint32_t i = 0; i < state->num_devices; i++) {
 		const struct kfd_device_bucket *device = &state->devices[i];
 		uint64_t bytes = vram_of(task, state, device->user_gpu_id);
 
 		shared->claimed_vram[device->actual_gpu_id % RESTORE_SHARED_GPUS] += bytes;
 		if (bytes)
-			polls -= await_gpu(shared, name, fd, device->actual_gpu_id, polls);
+			polls -= await_gpu(shared, task->kfd_id, fd, device->actual_gpu_id, polls);
 	}
 }
 
