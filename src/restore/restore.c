@@ -133,13 +133,6 @@ static int keep_kfd(struct restore *restore)
 	return ret < 0 ? log_error(ret, "kfd %d: cannot store its descriptor", task->kfd_id) : 0;
 }
 
-/* From here on, an unfinished task must not run. */
-static int register_task(struct restore_session *session)
-{
-	restore_shared_set_phase(session->shared, session->task.vpid, PHASE_IN_PROGRESS);
-	return restore_guard_register(session);
-}
-
 static int alloc_state(struct restore *restore)
 {
 	const struct restored_task *task = restore->task;
@@ -356,26 +349,23 @@ static int complete(struct restore *restore)
 	return restore_contents_load(session, &restore->state);
 }
 
-static int restore_state(struct restore *restore)
-{
-	int ret = prepare(restore);
-
-	/* From here on the task has KFD state. If a later step fails, resume_task() kills all
-	 * tasks. */
-	if (!ret)
-		ret = register_task(restore->session);
-	if (!ret)
-		ret = fill_in_devices(restore);
-	if (!ret)
-		ret = rebuild(restore);
-	return ret < 0 ? ret : complete(restore);
-}
-
 static int restore_kfd_state(struct restore_session *session, int fd)
 {
 	struct restore restore = { .session = session, .task = &session->task, .fd = fd };
-	int ret = restore_state(&restore);
+	int ret = prepare(&restore);
 
+	/* From here on the task has KFD state, and must not run unfinished. If a later step fails,
+	 * resume_task() kills all tasks. */
+	if (!ret) {
+		restore_shared_set_phase(session->shared, session->task.vpid, PHASE_IN_PROGRESS);
+		ret = restore_guard_register(session);
+	}
+	if (!ret)
+		ret = fill_in_devices(&restore);
+	if (!ret)
+		ret = rebuild(&restore);
+	if (!ret)
+		ret = complete(&restore);
 	if (!ret)
 		log_info("kfd %d: restored process %d: %u GPUs, %u BOs, %u objects",
 			 session->task.kfd_id, session->task.vpid, restore.state.num_devices,
