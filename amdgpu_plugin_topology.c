@@ -26,6 +26,7 @@
 #define FUNCTION_BITS       7u
 #define OLD_PARTITION_SHIFT 28
 
+/* A table ends with a row without name. */
 struct property {
 	const char *name;
 	size_t offset;
@@ -36,12 +37,14 @@ static const struct property node_properties[] = {
 #define PROPERTY(field, type) { #field, offsetof(struct topology_node, field), sizeof(type) },
 	TOPOLOGY_PROPERTIES(PROPERTY, PROPERTY)
 #undef PROPERTY
+		{ 0 },
 };
 
 static const struct property link_properties[] = {
 	{ "type", offsetof(struct topology_link, type), sizeof(uint32_t) },
 	{ "node_to", offsetof(struct topology_link, node_to), sizeof(uint32_t) },
 	{ "weight", offsetof(struct topology_link, weight), sizeof(uint32_t) },
+	{ 0 },
 };
 
 struct memory_bank {
@@ -52,6 +55,7 @@ struct memory_bank {
 static const struct property bank_properties[] = {
 	{ "heap_type", offsetof(struct memory_bank, heap_type), sizeof(uint32_t) },
 	{ "size_in_bytes", offsetof(struct memory_bank, size_in_bytes), sizeof(uint64_t) },
+	{ 0 },
 };
 
 enum heap_type {
@@ -120,14 +124,9 @@ static void store(const struct property *property, void *object, uint64_t value)
 		memcpy(field, &(uint32_t){ (uint32_t)value }, sizeof(uint32_t));
 }
 
-struct table {
-	const struct property *rows;
-	size_t num_rows;
-};
-
 /* Parses a line "name number", and ignores names that are not in the table. Returns an error text,
  * or NULL. */
-static const char *parse_line(const char *line, const struct table *table, void *object)
+static const char *parse_line(const char *line, const struct property *table, void *object)
 {
 	const char *number = strchr(line, ' ');
 	size_t name_length;
@@ -144,9 +143,7 @@ static const char *parse_line(const char *line, const struct table *table, void 
 	if (errno)
 		return ": the number is too large";
 
-	for (size_t i = 0; i < table->num_rows; i++) {
-		const struct property *row = &table->rows[i];
-
+	for (const struct property *row = table; row->name; row++) {
 		if (strncmp(row->name, line, name_length) || row->name[name_length])
 			continue;
 		if (row->size == sizeof(uint32_t) && value > UINT32_MAX)
@@ -156,7 +153,7 @@ static const char *parse_line(const char *line, const struct table *table, void 
 	return NULL;
 }
 
-static int parse_file(struct reader *reader, const char *path, const struct table *table,
+static int parse_file(struct reader *reader, const char *path, const struct property *table,
 		      void *object)
 {
 	unsigned int number = 0;
@@ -233,7 +230,6 @@ static int list_numbers(struct reader *reader, const char *path, struct numbers 
 
 static int read_vram(struct reader *reader, struct topology_node *node)
 {
-	static const struct table table = { bank_properties, ARRAY_SIZE(bank_properties) };
 	struct numbers banks;
 	char path[64];
 	int ret;
@@ -245,7 +241,7 @@ static int read_vram(struct reader *reader, struct topology_node *node)
 
 		(void)snprintf(path, sizeof(path), "nodes/%u/mem_banks/%u/properties",
 			       node->node_id, banks.values[i]);
-		ret = parse_file(reader, path, &table, &bank);
+		ret = parse_file(reader, path, bank_properties, &bank);
 		if (ret < 0 || !bank.size_in_bytes)
 			continue;
 		if (bank.heap_type != HEAP_VRAM_PUBLIC && bank.heap_type != HEAP_VRAM_PRIVATE)
@@ -258,7 +254,6 @@ static int read_vram(struct reader *reader, struct topology_node *node)
 
 static int read_links(struct reader *reader, struct topology_node *node)
 {
-	static const struct table table = { link_properties, ARRAY_SIZE(link_properties) };
 	struct numbers links;
 	char path[64];
 	int ret;
@@ -273,7 +268,7 @@ static int read_links(struct reader *reader, struct topology_node *node)
 	for (size_t i = 0; !ret && i < links.count; i++) {
 		(void)snprintf(path, sizeof(path), "nodes/%u/io_links/%u/properties", node->node_id,
 			       links.values[i]);
-		ret = parse_file(reader, path, &table, &node->links[i]);
+		ret = parse_file(reader, path, link_properties, &node->links[i]);
 	}
 	node->num_links = ret < 0 ? 0 : links.count;
 	return ret;
@@ -308,12 +303,11 @@ static const char *why_unusable(const struct topology_node *node)
 
 static int read_node(struct reader *reader, struct topology_node *node)
 {
-	static const struct table table = { node_properties, ARRAY_SIZE(node_properties) };
 	char path[64];
 	int ret;
 
 	(void)snprintf(path, sizeof(path), "nodes/%u/properties", node->node_id);
-	ret = parse_file(reader, path, &table, node);
+	ret = parse_file(reader, path, node_properties, node);
 	if (ret < 0)
 		return ret;
 	node->actual_gpu_id = node->gpu_id;
