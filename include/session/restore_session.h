@@ -21,13 +21,43 @@
 struct gpu_file;
 struct handoff;
 struct import;
-struct mappings;
+struct mapped_bo;
+struct mapped_gpu;
 struct restore_shared;
 
 /* The open files of the task's GPUs, see memory/gpu_files.h. Begins all zero. */
 struct gpu_files {
 	struct gpu_file *files;
 	size_t count;
+};
+
+/* Two for a file of open_filemap(), the rest for shared memory between two mappings of a run. */
+#define RUN_FREE_FDS 16
+
+/* Consecutive mappings of one file, for which CRIU uses one descriptor; see mappings.c. */
+struct mappings_run {
+	/* The string that CRIU passed, or NULL if there is no run. */
+	const char *path;
+	int fd;
+	/* The lowest free numbers after the plugin had returned @fd. */
+	int free_fds[RUN_FREE_FDS];
+};
+
+/* Begins all zero, but for @files and @num_pending. */
+struct mappings {
+	/* Borrowed. */
+	struct gpu_files *files;
+	struct mapped_bo *bos;
+	size_t num_bos;
+	/* @bos is sorted by address. */
+	bool sorted;
+	struct mapped_gpu *gpus;
+	size_t num_gpus;
+	/* Mappings that CRIU has not asked about yet, or -1 if the image does not say. */
+	int64_t num_pending;
+	/* See host_copies_mapping_fd(). */
+	bool host_copies;
+	struct mappings_run run;
 };
 
 /* The BOs that the task imports and those that it shares, see sharing/imports.h. Begins all zero.
@@ -69,7 +99,7 @@ struct restored_task {
 	/* The restored /dev/kfd, which CRIU has not asked for yet. */
 	bool has_early_fd;
 	int early_fd;
-	struct mappings *mappings;
+	struct mappings mappings;
 	struct gpu_files files;
 };
 

@@ -15,11 +15,6 @@
 #include "image/image.h"
 #include "image/image_dir.h"
 
-static bool is_wanted(const struct dump_session *session)
-{
-	return session->options->base && *session->options->base;
-}
-
 /* Why files of this dump cannot share blocks, or NULL. */
 static const char *find_obstacle(void)
 {
@@ -82,9 +77,9 @@ static int read_base(struct dump_session *session)
 
 int base_dir_open(struct dump_session *session)
 {
-	const char *obstacle;
+	const char *path = session->options->base, *obstacle;
 
-	if (!is_wanted(session) || session->base_is_read)
+	if (!path || !*path || session->base_is_read)
 		return 0;
 	session->base_is_read = true;
 	obstacle = find_obstacle();

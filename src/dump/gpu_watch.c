@@ -37,13 +37,6 @@ static int add_watch(struct dump_session *session, const struct topology_node *g
 	return ret;
 }
 
-static int watch_gpu(struct dump_session *session, const struct topology_node *gpu)
-{
-	int ret = add_watch(session, gpu);
-
-	return ret < 0 ? log_error(ret, "GPU 0x%04x: cannot watch it for resets", gpu->gpu_id) : 0;
-}
-
 int gpu_watch_start(struct dump_session *session)
 {
 	const struct topology *topology = &session->topology;
@@ -52,11 +45,13 @@ int gpu_watch_start(struct dump_session *session)
 
 	if (ret < 0)
 		return log_error(ret, "dump: cannot find the GPUs of its processes");
-	for (size_t i = 0; !ret && i < topology->num_nodes; i++) {
-		if (open[i])
-			ret = watch_gpu(session, &topology->nodes[i]);
+	for (size_t i = 0; i < topology->num_nodes; i++) {
+		ret = open[i] ? add_watch(session, &topology->nodes[i]) : 0;
+		if (ret < 0)
+			return log_error(ret, "GPU 0x%04x: cannot watch it for resets",
+					 topology->nodes[i].gpu_id);
 	}
-	return ret;
+	return 0;
 }
 
 int gpu_watch_start_all(struct dump_session *session)

@@ -98,7 +98,7 @@ int gpu_files_share(struct restored_task *task, const struct topology_node *save
 	if (ret < 0)
 		return ret;
 	/* After RESTORE and without mappings, the plugin does not need the file itself. */
-	if (!mappings_pending(task->mappings) && task->rebuilt) {
+	if (!mappings_pending(&task->mappings) && task->rebuilt) {
 		*ret_fd = take_file(&task->files, saved->drm_render_minor);
 		return 0;
 	}
@@ -129,7 +129,7 @@ void gpu_files_close_unneeded(struct restore_session *session)
 {
 	struct restored_task *task = &session->task;
 
-	for (size_t i = 0; !mappings_pending(task->mappings) && i < task->saved.num_nodes; i++) {
+	for (size_t i = 0; !mappings_pending(&task->mappings) && i < task->saved.num_nodes; i++) {
 		const struct topology_node *saved = &task->saved.nodes[i];
 		int fd = -1;
 

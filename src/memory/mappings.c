@@ -30,8 +30,6 @@ int mappings_add_gpu(struct mappings *mappings, const struct mapped_gpu *gpu)
 
 void mappings_done(struct mappings *mappings)
 {
-	if (!mappings)
-		return;
 	free(mappings->bos);
 	free(mappings->gpus);
 	*mappings = (struct mappings){ 0 };

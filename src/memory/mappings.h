@@ -9,10 +9,9 @@
 #define AMDGPU_PLUGIN_MEMORY_MAPPINGS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-struct gpu_files;
+#include "session/restore_session.h"
 
 /* A BO that the task may map. A device is named by its minor at the dump, 0 for /dev/kfd. */
 struct mapped_bo {
@@ -31,35 +30,6 @@ struct mapped_gpu {
 	uint32_t user_id;
 	/* The id in offsets here: mmap() takes one of the two, see gpu_ids.h. */
 	uint32_t new_id;
-};
-
-/* Two for a file of open_filemap(), the rest for shared memory between two mappings of a run. */
-#define RUN_FREE_FDS 16
-
-/* Consecutive mappings of one file, for which CRIU uses one descriptor; see mappings.c. */
-struct mappings_run {
-	/* The string that CRIU passed, or NULL if there is no run. */
-	const char *path;
-	int fd;
-	/* The lowest free numbers after the plugin had returned @fd. */
-	int free_fds[RUN_FREE_FDS];
-};
-
-/* Begins all zero, but for @files and @num_pending. */
-struct mappings {
-	/* Borrowed. */
-	struct gpu_files *files;
-	struct mapped_bo *bos;
-	size_t num_bos;
-	/* @bos is sorted by address. */
-	bool sorted;
-	struct mapped_gpu *gpus;
-	size_t num_gpus;
-	/* Mappings that CRIU has not asked about yet, or -1 if the image does not say. */
-	int64_t num_pending;
-	/* See host_copies_mapping_fd(). */
-	bool host_copies;
-	struct mappings_run run;
 };
 
 /* -ENOMEM. */

@@ -4,7 +4,6 @@
 #include "restore/restore.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -70,10 +69,7 @@ int restore_init(struct restore_session *session)
 		log_debug("restore: the list of GPUs in use is incomplete");
 	if (ret < 0)
 		return log_error(ret, "restore: cannot share memory with the tasks");
-	session->task.mappings = calloc(1, sizeof(*session->task.mappings));
-	if (!session->task.mappings)
-		return log_error(-ENOMEM, "restore: cannot store a table of mappings");
-	session->task.mappings->files = &session->task.files;
+	session->task.mappings.files = &session->task.files;
 	ret = start_guard(session);
 	/* A stream is sequential, so each task reads its own image, and loads its own contents. */
 	if (ret < 0 || !session->needed || image_is_streamed())
@@ -101,8 +97,7 @@ void restore_done(struct restore_session *session)
 	session->handoff = NULL;
 	pid_list_done(&session->resumed.processes);
 	session->resumed = (struct resumed){ 0 };
-	mappings_done(task->mappings);
-	free(task->mappings);
+	mappings_done(&task->mappings);
 	gpu_files_close(&task->files, -1);
 	task_image_forget(task);
 	*task = (struct restored_task){ 0 };
@@ -126,7 +121,7 @@ static int keep_kfd(struct restore *restore)
 	struct restored_task *task = restore->task;
 	int fd, ret;
 
-	if (!mappings_pending(task->mappings))
+	if (!mappings_pending(&task->mappings))
 		return 0;
 	fd = fd_dup_above(restore->fd, host_unused_fd(task->vpid));
 	ret = fd < 0 ? fd : gpu_files_add(&task->files, 0, fd);
@@ -264,7 +259,7 @@ static int add_mapped_bo(const struct restore *restore, const struct kfd_bo_buck
 		mapped.saved_minor = topology_find_gpu(&task->saved, bo->gpu_id)->drm_render_minor;
 	else if (restore->mmap_ids == MMAP_USER_IDS)
 		mapped.new_offset = kfd_mmap_offset_of(bo->restored_offset, bo->gpu_id);
-	return mappings_add_bo(task->mappings, &mapped);
+	return mappings_add_bo(&task->mappings, &mapped);
 }
 
 static int add_mapped_gpu(const struct restore *restore, const struct topology_node *saved)
@@ -277,7 +272,7 @@ static int add_mapped_gpu(const struct restore *restore, const struct topology_n
 							     : gpu_files_local(task, saved)->gpu_id,
 	};
 
-	return mappings_add_gpu(task->mappings, &gpu);
+	return mappings_add_gpu(&task->mappings, &gpu);
 }
 
 /* Prepares the answers to UPDATE_VMA_MAP. */
@@ -500,9 +495,9 @@ int restore_update_mapping(struct restore_session *session, const char *path, ui
 {
 	int ret;
 
-	if (!session->task.mappings)
+	if (!session->task.mappings.files)
 		return -ENOTSUP;
-	ret = mappings_update(session->task.mappings, path, addr, old_offset, ret_new_offset,
+	ret = mappings_update(&session->task.mappings, path, addr, old_offset, ret_new_offset,
 			      ret_fd);
 	/* CRIU may go on with the old offset, at which this machine may have another BO. So
 	 * resume_task() kills all tasks. Without files of the plugin, task.vpid may be 0 yet. */

@@ -18,7 +18,6 @@
 #include "image/image_validate.h"
 #include "kernel/render_node.h"
 #include "map/explain.h"
-#include "memory/mappings.h"
 #include "memory/restore_shared.h"
 #include "restore/queue_check.h"
 #include "sharing/gem_handles.h"
@@ -177,22 +176,10 @@ static int begin_streamed_tree(struct restore_session *session, const struct top
 	return ret < 0 ? log_error(ret, "restore: cannot list the GPUs of the process") : 0;
 }
 
-static int read_tree(struct restore_session *session, const struct topology *saved)
-{
-	return image_is_streamed() ? begin_streamed_tree(session, saved)
-				   : task_image_read_tree(session);
-}
-
 static bool is_better(const struct gpu_map *map, const struct gpu_map *other)
 {
 	return other->outcome >= MAP_REFUSED ||
 	       (map->outcome < MAP_REFUSED && map->scope < other->scope);
-}
-
-static int ask(const struct restore_session *session, const struct topology *saved,
-	       const struct topology *local, struct gpu_map *ret_map)
-{
-	return map_decide_in_tree(&session->tree, saved, local, &session->options->map, ret_map);
 }
 
 /* A GPU whose node must be made comes after those whose nodes are there: a runtime that sets the
@@ -202,14 +189,15 @@ static int decide_task_map(const struct restore_session *session, const struct t
 			   struct topology *local, struct gpu_map *ret_map)
 {
 	_cleanup_(map_done) struct gpu_map map = { 0 }, wider = { 0 };
+	const struct map_options *options = &session->options->map;
 	bool missing = put_off_missing(session, local, true);
 	int ret;
 
 	map_note_unreachable(local, render_node_open);
-	ret = ask(session, saved, local, &map);
+	ret = map_decide_in_tree(&session->tree, saved, local, options, &map);
 	if (!ret && missing && (map.outcome >= MAP_REFUSED || map.scope != SCOPE_TREE)) {
 		(void)put_off_missing(session, local, false);
-		ret = ask(session, saved, local, &wider);
+		ret = map_decide_in_tree(&session->tree, saved, local, options, &wider);
 	}
 	if (ret < 0)
 		return ret;
@@ -271,7 +259,8 @@ int task_image_map_gpus(struct restore_session *session, const char *name,
 	if (ret < 0)
 		return log_error(ret, "%s: cannot read %s", name, TOPOLOGY_SYSFS);
 	gpu_use_mark(&session->used_gpus, ret_local);
-	ret = read_tree(session, saved);
+	ret = image_is_streamed() ? begin_streamed_tree(session, saved)
+				  : task_image_read_tree(session);
 	if (!ret)
 		ret = choose(session, saved, ret_local, ret_map);
 	if (ret < 0)
@@ -308,9 +297,9 @@ int task_image_prepare(struct restore_session *session)
 
 	if (task->prepared)
 		return 0;
-	task->mappings->num_pending =
+	task->mappings.num_pending =
 		task->kfd->has_num_of_mappings ? (int64_t)task->kfd->num_of_mappings : -1;
-	task->mappings->host_copies = host_copies_mapping_fd();
+	task->mappings.host_copies = host_copies_mapping_fd();
 	ret = image_validate_kfd(task->kfd_id, task->kfd);
 	if (!ret)
 		ret = read_saved_topology(task);

@@ -25,7 +25,7 @@
 
 /* The handles of one render file. */
 struct gem_importer {
-	const struct restore_session *session;
+	struct restore_session *session;
 	const struct kfd_state *state;
 	uint32_t gpu_id;
 	struct fillers fillers;
@@ -160,7 +160,7 @@ static int import(struct gem_importer *importer, const GemHandleEntry *handle)
 /* The CPU may map the object of another task through the render file. */
 static int note_mapping(const struct gem_importer *importer, const GemHandleEntry *handle)
 {
-	const struct restored_task *task = &importer->session->task;
+	struct restored_task *task = &importer->session->task;
 	struct mapped_bo mapped = {
 		.saved_minor = topology_find_gpu(&task->saved, importer->gpu_id)->drm_render_minor,
 		.size = handle->size,
@@ -172,7 +172,7 @@ static int note_mapping(const struct gem_importer *importer, const GemHandleEntr
 		return 0;
 	ret = render_node_gem_offset(importer->fillers.fd, handle->handle, &mapped.new_offset);
 	if (!ret)
-		ret = mappings_add_bo(task->mappings, &mapped);
+		ret = mappings_add_bo(&task->mappings, &mapped);
 	return ret < 0 ? fail(importer, handle, ret, "record where the CPU can map it") : 0;
 }
 

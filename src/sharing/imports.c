@@ -328,7 +328,7 @@ static int import_and_map(struct importer *importer, const struct import *import
 }
 
 /* A dump refuses mappings of imports on another PCI device. */
-static int note_mapping(const struct restored_task *task, const struct import *import,
+static int note_mapping(struct restored_task *task, const struct import *import,
 			const struct object *object)
 {
 	const struct topology_node *saved = saved_gpu(task, import->entry.gpu_id);
@@ -343,7 +343,7 @@ static int note_mapping(const struct restored_task *task, const struct import *i
 
 	if (topology_pci_device(saved) != object->saved_gpu.device)
 		return 0;
-	ret = mappings_add_bo(task->mappings, &mapped);
+	ret = mappings_add_bo(&task->mappings, &mapped);
 	return ret < 0 ? log_error(ret, "kfd %d: cannot record its mappings", task->kfd_id) : 0;
 }
 

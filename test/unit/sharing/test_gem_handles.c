@@ -112,7 +112,6 @@ static struct {
 	struct restore_session session;
 	struct topology_node saved[GPUS], local[GPUS];
 	const struct topology_node *map[GPUS];
-	struct mappings mappings;
 	struct kfd_bo_bucket bos[3];
 	struct kfd_state state;
 } task;
@@ -189,7 +188,6 @@ static int begin(void **state)
 		task.map[i] = &task.local[i];
 	}
 	task.session.task.map.local = task.map;
-	task.session.task.mappings = &task.mappings;
 	task.session.task.saved = (struct topology){ task.saved, GPUS };
 	task.session.task.kfd_id = 5;
 	task.session.task.kfd = make_image();
@@ -202,7 +200,7 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	mappings_done(&task.mappings);
+	mappings_done(&task.session.task.mappings);
 	criu_kfd__free_unpacked(task.session.task.kfd, NULL);
 	gpu_files_close(&task.session.task.files, -1);
 	restore_shared_free(task.session.shared);

@@ -129,7 +129,6 @@ static struct {
 	struct restore_session session;
 	struct topology_node saved[GPUS], local[GPUS];
 	const struct topology_node *map[GPUS];
-	struct mappings mappings;
 	struct kfd_bo_bucket bos[BOS];
 	struct kfd_state state;
 	/* RESTORE imports the second BO. */
@@ -172,7 +171,6 @@ static int begin(void **state)
 	task.session.task.map.local = task.map;
 	task.session.task.vpid = VPID;
 	task.session.task.kfd_id = 5;
-	task.session.task.mappings = &task.mappings;
 	return 0;
 }
 
@@ -180,7 +178,7 @@ static int end(void **state)
 {
 	imports_done(&task.session.task);
 	criu_kfd__free_unpacked(task.session.task.kfd, NULL);
-	mappings_done(&task.mappings);
+	mappings_done(&task.session.task.mappings);
 	restore_shared_free(task.session.shared);
 	for (uint32_t i = 0; i < task.state.num_bos; i++)
 		(void)close((int)task.bos[i].dmabuf_fd);
@@ -332,15 +330,15 @@ TEST(imports_may_be_for_another_gpu)
 	import_from(1, 1);
 	assert_int_equal(restore(), 0);
 	assert_int_equal(kfd.imported[0], KFD_HANDLE(user_ids[0], 0));
-	assert_int_equal(task.mappings.num_bos, 0);
+	assert_int_equal(task.session.task.mappings.num_bos, 0);
 	assert_int_equal(end(state), 0);
 	assert_int_equal(begin(state), 0);
 	make_partitions(task.saved);
 	make_partitions(task.local);
 	import_from(1, 1);
 	assert_int_equal(restore(), 0);
-	assert_int_equal(task.mappings.num_bos, 1);
-	assert_int_equal(task.mappings.bos[0].new_offset, 0x5000000);
+	assert_int_equal(task.session.task.mappings.num_bos, 1);
+	assert_int_equal(task.session.task.mappings.bos[0].new_offset, 0x5000000);
 }
 
 TEST(gpus_with_another_relation_are_refused)
