@@ -160,15 +160,11 @@ static bool is_render_name(const char *name)
 /* The rights of the first render node in @folder: the runtime has chosen them for this job. */
 static void copy_rights(int folder, struct access_rights *rights)
 {
-	DIR *stream = fdopendir(folder);
+	int error;
+	_cleanup_closedir_ DIR *stream = dir_open_at(folder, ".", &error);
 	struct dirent *entry;
-	int error = 0;
 
-	if (!stream) {
-		(void)close(folder);
-		return;
-	}
-	while ((entry = next_entry(stream, &error))) {
+	while (stream && (entry = next_entry(stream, &error))) {
 		struct stat stat;
 
 		if (!is_render_name(entry->d_name) ||
@@ -178,21 +174,18 @@ static void copy_rights(int folder, struct access_rights *rights)
 		*rights = (struct access_rights){ stat.st_uid, stat.st_gid, stat.st_mode & 0777 };
 		break;
 	}
-	(void)closedir(stream);
 }
 
 static struct access_rights choose_rights(int folder, const struct node *node,
 					  enum node_state state, const struct stat *old)
 {
 	struct access_rights rights = { 0, 0, MODE_DEFAULT };
-	int copy;
 
 	if (state == NODE_OUTDATED)
 		return (struct access_rights){ old->st_uid, old->st_gid, old->st_mode & 0777 };
 	/* /dev/kfd has no neighbour. */
-	copy = node->folder ? fd_open_at(folder, ".", O_RDONLY | O_DIRECTORY) : -1;
-	if (copy >= 0)
-		copy_rights(copy, &rights);
+	if (node->folder)
+		copy_rights(folder, &rights);
 	return rights;
 }
 

@@ -5,7 +5,6 @@
 #define AMDGPU_PLUGIN_PAUSE_KFD_FILES_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "criu/host.h"

@@ -127,14 +127,6 @@ int gpu_ids_probe(int fd, const struct kfd_state *state, enum gpu_ids_mmap *ret_
 	return 0;
 }
 
-static int refuse_exchange(const struct restored_task *task, bool force)
-{
-	return log_refusal(
-		force, -EINVAL,
-		"kfd %d: its GPUs exchange their gpu_ids, so the plugin cannot find out whether this kernel maps doorbells by the old or by the new id (AMDGPU_FORCE=1 assumes Linux 7.2 or older); restore on GPUs with other ids",
-		task->kfd_id);
-}
-
 static bool exchanges_ids(const struct restored_task *task)
 {
 	/* The driver would tell if it had one GPU more. */
@@ -156,8 +148,13 @@ static bool exchanges_ids(const struct restored_task *task)
 int gpu_ids_check(const struct restored_task *task, enum gpu_ids_mmap mmap_ids, bool force)
 {
 	bool unknown = mmap_ids == MMAP_UNASKED ? exchanges_ids(task) : mmap_ids == MMAP_UNKNOWN;
-	int ret = unknown ? refuse_exchange(task, force) : 0;
+	int ret = 0;
 
+	if (unknown)
+		ret = log_refusal(
+			force, -EINVAL,
+			"kfd %d: its GPUs exchange their gpu_ids, so the plugin cannot find out whether this kernel maps doorbells by the old or by the new id (AMDGPU_FORCE=1 assumes Linux 7.2 or older); restore on GPUs with other ids",
+			task->kfd_id);
 	for (size_t i = 0; !ret && i < task->saved.num_nodes; i++) {
 		if (task->saved.nodes[i].gpu_id)
 			ret = check_gpu(task, &task->saved.nodes[i], mmap_ids, force);

@@ -30,7 +30,8 @@ static bool have_one_name(const struct shared_bo *one, const struct shared_bo *o
 	return !memcmp(one->ipc.handle, other->ipc.handle, sizeof(one->ipc.handle));
 }
 
-int object_rules_compare_names(const void *a, const void *b)
+/* Of names, and of structs that begin with one. */
+static int compare_names(const void *a, const void *b)
 {
 	const struct bo_name *one = a, *other = b;
 
@@ -38,12 +39,13 @@ int object_rules_compare_names(const void *a, const void *b)
 						     ?: ORDER(one->number, other->number);
 }
 
-struct bo_name object_rules_name_offset(const struct shared_bo *bo)
+/* The two names of @bo. */
+static struct bo_name name_offset(const struct shared_bo *bo)
 {
 	return (struct bo_name){ .device = bo->device, .number = bo->offset };
 }
 
-struct bo_name object_rules_name_inode(const struct shared_bo *bo)
+static struct bo_name name_inode(const struct shared_bo *bo)
 {
 	return (struct bo_name){ .is_inode = true, .number = bo->inode };
 }
@@ -69,11 +71,10 @@ static const struct shared_handle *find_handles(const struct shared_bos *shared,
 						const struct bo_name *wanted, size_t *ret_count)
 {
 	size_t first = lower_bound(wanted, shared->handles, shared->num_handles,
-				   sizeof(*shared->handles), object_rules_compare_names);
+				   sizeof(*shared->handles), compare_names);
 	size_t end = first;
 
-	while (end < shared->num_handles &&
-	       !object_rules_compare_names(&shared->handles[end].name, wanted))
+	while (end < shared->num_handles && !compare_names(&shared->handles[end].name, wanted))
 		end++;
 	*ret_count = end - first;
 	return &shared->handles[first];
@@ -98,11 +99,11 @@ static void note_named(struct shared_bos *shared)
 {
 	if (shared->num_handles)
 		qsort(shared->handles, shared->num_handles, sizeof(*shared->handles),
-		      object_rules_compare_names);
+		      compare_names);
 	for (size_t i = 0; shared->num_handles && i < shared->count; i++) {
 		struct shared_bo *bo = &shared->list[i];
-		const struct bo_name by_offset = object_rules_name_offset(bo);
-		const struct bo_name by_inode = object_rules_name_inode(bo);
+		const struct bo_name by_offset = name_offset(bo);
+		const struct bo_name by_inode = name_inode(bo);
 
 		bo->is_named = has_handle_of_other(shared, bo, &by_offset) ||
 			       has_handle_of_other(shared, bo, &by_inode);
@@ -113,8 +114,7 @@ static int compare_groups(const void *a, const void *b)
 {
 	const struct shared_bo *one = a, *other = b;
 
-	return object_rules_compare_names(&one->group, &other->group)
-		       ?: object_rules_compare(one, other);
+	return compare_names(&one->group, &other->group) ?: object_rules_compare(one, other);
 }
 
 static void sort(struct shared_bos *shared, int (*compare)(const void *, const void *))
@@ -140,7 +140,7 @@ static void for_each_group(struct shared_bos *shared,
 
 	for (size_t i = 1; i <= shared->count; i++) {
 		if (i < shared->count &&
-		    !object_rules_compare_names(&shared->list[first].group, &shared->list[i].group))
+		    !compare_names(&shared->list[first].group, &shared->list[i].group))
 			continue;
 		act(shared, &shared->list[first], i - first);
 		first = i;
@@ -226,7 +226,7 @@ static void set_owner_name(struct shared_bos *shared, struct shared_bo *run, siz
 	problem = find_owner_of_inode(run, count, &owner);
 	note_problem(run, count, problem);
 	for (size_t i = 0; !problem && i < count; i++)
-		run[i].owner_name = object_rules_name_offset(owner);
+		run[i].owner_name = name_offset(owner);
 }
 
 /* The dma-bufs of one offset are one dma-buf, or lead to no other offset. */
@@ -234,7 +234,7 @@ static void check_owner_names(struct shared_bos *shared, struct shared_bo *run, 
 {
 	(void)shared;
 	for (size_t i = 1; i < count; i++) {
-		if (object_rules_compare_names(&run[0].owner_name, &run[i].owner_name))
+		if (compare_names(&run[0].owner_name, &run[i].owner_name))
 			note_problem(run, count, "its entries have different dma-bufs");
 	}
 }
@@ -263,11 +263,11 @@ static uint64_t count_handles(const struct shared_bos *shared, const struct bo_n
 static uint64_t count_files(const struct shared_bos *shared, const struct shared_bo *run,
 			    size_t count)
 {
-	struct bo_name wanted = object_rules_name_inode(run);
+	struct bo_name wanted = name_inode(run);
 	uint64_t files = IMPORT_REFERENCES * count_handles(shared, &wanted);
 
 	for (size_t i = 0; i < count; i++) {
-		wanted = object_rules_name_offset(&run[i]);
+		wanted = name_offset(&run[i]);
 		files += is_first(run, i, have_one_offset) ? count_handles(shared, &wanted) : 0;
 	}
 	return files;
@@ -387,12 +387,12 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 void object_rules_apply(struct shared_bos *shared)
 {
 	for (size_t i = 0; i < shared->count; i++)
-		shared->list[i].owner_name = object_rules_name_offset(&shared->list[i]);
+		shared->list[i].owner_name = name_offset(&shared->list[i]);
 	note_named(shared);
-	group(shared, object_rules_name_inode);
+	group(shared, name_inode);
 	for_each_group(shared, set_owner_name);
 	for_each_group(shared, check_holders);
-	group(shared, object_rules_name_offset);
+	group(shared, name_offset);
 	for_each_group(shared, check_owner_names);
 	group(shared, name_owner);
 	for_each_group(shared, share_object);
@@ -403,7 +403,7 @@ static int compare_objects(const void *a, const void *b)
 {
 	const struct named_object *one = a, *other = b;
 
-	return object_rules_compare_names(&one->name, &other->name) ?: ORDER(one->bo, other->bo);
+	return compare_names(&one->name, &other->name) ?: ORDER(one->bo, other->bo);
 }
 
 int object_rules_name_objects(struct shared_bos *shared)
@@ -418,8 +418,8 @@ int object_rules_name_objects(struct shared_bos *shared)
 
 		if (!bo->object || bo->problem)
 			continue;
-		objects[count++] = (struct named_object){ object_rules_name_offset(bo), bo };
-		objects[count++] = (struct named_object){ object_rules_name_inode(bo), bo };
+		objects[count++] = (struct named_object){ name_offset(bo), bo };
+		objects[count++] = (struct named_object){ name_inode(bo), bo };
 	}
 	qsort(objects, count, sizeof(*objects), compare_objects);
 	shared->objects = objects;
@@ -431,10 +431,8 @@ const struct shared_bo *object_rules_find(const struct shared_bos *shared,
 					  const struct bo_name *name)
 {
 	const struct named_object *at = shared->objects;
-	size_t first =
-		lower_bound(name, at, shared->num_named, sizeof(*at), object_rules_compare_names);
+	size_t first = lower_bound(name, at, shared->num_named, sizeof(*at), compare_names);
 
-	return first < shared->num_named && !object_rules_compare_names(&at[first].name, name)
-		       ? at[first].bo
-		       : NULL;
+	return first < shared->num_named && !compare_names(&at[first].name, name) ? at[first].bo
+										  : NULL;
 }

@@ -41,11 +41,6 @@ int object_rules_compare(const void *a, const void *b);
 /* The list has the BOs of all processes, so a holder of a dma-buf that is not in the list is
  * outside. */
 void object_rules_apply(struct shared_bos *shared);
-/* For qsort() and bsearch(): names, and structs that begin with one. */
-int object_rules_compare_names(const void *a, const void *b);
-/* The two names of @bo. */
-struct bo_name object_rules_name_offset(const struct shared_bo *bo);
-struct bo_name object_rules_name_inode(const struct shared_bo *bo);
 /* When all problems are known: lists the BOs that have an object and no problem. -ENOMEM. */
 int object_rules_name_objects(struct shared_bos *shared);
 /* The first of them, by process and index, that has this name, or NULL. */
