@@ -82,8 +82,10 @@ static int load(struct criu *criu, const struct criu_setup *setup)
 	criu->desc = dlsym(criu->plugin, "CR_PLUGIN_DESC");
 	if (!criu->desc)
 		return criu_complain("the plugin has no descriptor");
-	if (criu->desc->version > CRIU_PLUGIN_VERSION_0_2 || criu->desc->max_hooks > criu->hooks)
+	if (criu->desc->version > CRIU_PLUGIN_VERSION_0_2)
 		return criu_complain("the plugin is for a newer CRIU");
+	if (criu->desc->max_hooks != (criu->hooks < HOOK_MAX ? criu->hooks : HOOK_MAX))
+		return criu_complain("the plugin takes this CRIU for another version");
 	return 0;
 }
 

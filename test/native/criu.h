@@ -22,9 +22,9 @@
 struct criu;
 struct workload;
 
-/* @version is one of 3.17.1, 3.18, 3.19, 4.0, 4.1.1, 4.2.1 and 4.3; @hosts is the directory with
- * what these export, @directory that of the images, @log_level what CRIU's -v gives: 1 errors to 4
- * debug;
+/* @version is one of 3.17.1, 3.18, 3.19, 4.0, 4.1.1, 4.2.1 and 4.3, or newer or strange, which do
+ * not exist; @hosts is the directory with what these export, @directory that of the images,
+ * @log_level what CRIU's -v gives: 1 errors to 4 debug;
  * @memory a file that a dump writes to its images after the last task, as the memory of the tasks,
  * or NULL. -errno after a line on stderr. */
 struct criu_setup {

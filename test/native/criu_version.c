@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What one version of CRIU exports that others do not, or in another size. Compiled once for each
- * (HOOKS, and TAKES_MAPPING_FD, HAS_INVENTORY, HAS_OPTIONS), and loaded before the plugin. */
+ * (HOOKS, and TAKES_MAPPING_FD, HAS_INVENTORY, HAS_OPTIONS, TABLE_SIZE), and loaded before the
+ * plugin. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
 #include "criu_exports.h"
 
-/* A list head a hook and one more. */
+#ifndef TABLE_SIZE /* a list head a hook and one more */
+#define TABLE_SIZE (16 * (HOOKS + 1))
+#endif
+
 const size_t criu_hooks = HOOKS;
-char cr_plugin_ctl[16 * (HOOKS + 1)];
+char cr_plugin_ctl[TABLE_SIZE];
 
 #ifdef TAKES_MAPPING_FD
 const bool criu_takes_mapping_fd = true;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The native front end of the simulator, and a CRIU that loads the plugin there (test/native).
-CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 3.18 3.19 4.0 4.1.1 4.2.1 4.3)
+CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 3.18 3.19 4.0 4.1.1 4.2.1 4.3 newer strange)
 NATIVE_PARTS := $(filter-out test/native/before.c test/native/criu_version.c test/native/test_%,$(wildcard test/native/*.c)) \
 		$(addprefix test/lib/,criu_stub.c streamer.c raw_gem.c) selftest/raw_kfd.c selftest/raw_aql.c
 
@@ -11,6 +11,9 @@ $(NATIVE)/criu-4.0.so: VERSION_FLAGS := -DHOOKS=12 -DTAKES_MAPPING_FD
 $(NATIVE)/criu-4.1.1.so: VERSION_FLAGS := -DHOOKS=12 -DTAKES_MAPPING_FD -DHAS_INVENTORY
 $(NATIVE)/criu-4.2.1.so: VERSION_FLAGS := -DHOOKS=13 -DTAKES_MAPPING_FD -DHAS_INVENTORY
 $(NATIVE)/criu-4.3.so: VERSION_FLAGS := -DHOOKS=17 -DTAKES_MAPPING_FD -DHAS_INVENTORY -DHAS_OPTIONS
+$(NATIVE)/criu-newer.so: VERSION_FLAGS := -DHOOKS=19 -DTAKES_MAPPING_FD -DHAS_INVENTORY -DHAS_OPTIONS
+# Its table is one of something else.
+$(NATIVE)/criu-strange.so: VERSION_FLAGS := -DHOOKS=10 -DTABLE_SIZE=8
 
 SIM_TESTS := $(patsubst test/native/%.c,$(NATIVE)/%,$(wildcard test/native/test_*.c))
 
