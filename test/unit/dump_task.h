@@ -81,6 +81,16 @@ static inline int dump_file(int fd, int id)
 	return hook(fd, id);
 }
 
+/* CRIU shows the file of a mapping. */
+static inline int show_vma(int fd)
+{
+	int (*hook)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
+	struct stat stat;
+
+	assert_int_equal(fstat(fd, &stat), 0);
+	return hook(fd, &stat);
+}
+
 /* The dump begins, and shows a first file, which it must take. */
 static inline void begin_dump(int fd, int id)
 {
@@ -124,6 +134,14 @@ static inline void dump_one(int fd, int id)
 {
 	begin_dump(fd, id);
 	end_dump(0);
+}
+
+/* A whole dump of a process, whose id is 5. */
+static inline void dump_process(const struct fake_process *process)
+{
+	_cleanup_close_ int fd = open_kfd_of(process);
+
+	dump_one(fd, 5);
 }
 
 /* A process that computes on two GPUs, the first of which it knows by another id;

@@ -23,6 +23,13 @@ struct fake_process *add_process(pid_t pid)
 	return process;
 }
 
+void forget_processes(void)
+{
+	for (size_t i = 0; i < PROCESSES; i++)
+		free(kernel.processes[i].bos);
+	memset(kernel.processes, 0, sizeof(kernel.processes));
+}
+
 void add_device(struct fake_process *process, uint32_t user_id, uint32_t actual_id)
 {
 	process->devices[process->num_devices++] =
@@ -74,8 +81,7 @@ void fake_kernel_share(void)
 
 int fake_kernel_end(void **state)
 {
-	for (size_t i = 0; i < PROCESSES; i++)
-		free(kernel.processes[i].bos);
+	forget_processes();
 	if (kernel.wrong_calls) {
 		printf("%u calls that a kernel would refuse\n", kernel.wrong_calls);
 		(void)unit_end(state);

@@ -27,6 +27,7 @@
 #include "kernel/kfd.h"
 
 struct fake_process *add_process(pid_t pid);
+void forget_processes(void);
 void add_device(struct fake_process *process, uint32_t user_id, uint32_t actual_id);
 struct kfd_bo_bucket *add_bo(struct fake_process *process, uint32_t gpu_id, uint32_t flags,
 			     uint64_t addr, uint64_t size, uint64_t offset);

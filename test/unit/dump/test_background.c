@@ -194,8 +194,7 @@ HELD(a_dump_that_fails_meanwhile_saves_no_more)
 		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 		assert_int_equal(unit_count_errors(), 0);
 		assert_false(unit_exists("amdgpu-kfd-5.img"));
-		free(process->bos);
-		memset(process, 0, sizeof(*process));
+		forget_processes();
 	}
 }
 
@@ -217,8 +216,7 @@ HELD(a_dump_that_fails_later_has_no_state)
 		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 		assert_false(unit_exists("amdgpu-kfd-5.img"));
 		assert_int_equal(unit_count_errors(), 0);
-		free(process->bos);
-		memset(process, 0, sizeof(*process));
+		forget_processes();
 	}
 }
 
@@ -260,32 +258,31 @@ HELD(no_thread_shares_the_root_of_criu)
 	assert_true(is_complete(5));
 }
 
-HELD(criu_waits_if_a_thread_cannot_leave_its_root)
+/* The dump of a process with contents is complete when CRIU has shown its file. */
+static void assert_criu_waits(void)
 {
-	struct fake_process *process = make_full_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
+	_cleanup_close_ int fd = open_kfd_of(make_full_process());
 
-	test.unshare_fails = true;
 	begin_dump(fd, 5);
 	assert_true(is_complete(5));
-	assert_logged("Warn  (amdgpu_plugin): ", "CRIU waits", strerror(EPERM));
 	assert_int_equal(complete_dump(), 0);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
+	forget_processes();
+}
+
+HELD(criu_waits_if_a_thread_cannot_leave_its_root)
+{
+	test.unshare_fails = true;
+	assert_criu_waits();
+	assert_logged("Warn  (amdgpu_plugin): ", "CRIU waits", strerror(EPERM));
 }
 
 /* CRIU may need the room for processes of its own. */
 HELD(criu_waits_where_a_limit_of_processes_leaves_little_room)
 {
-	struct fake_process *process = make_full_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
-
 	test.threads_are_few = true;
-	begin_dump(fd, 5);
-	assert_true(is_complete(5));
-	assert_int_equal(complete_dump(), 0);
-	assert_int_equal(finish_dump(0), 0);
-	end_dump(0);
+	assert_criu_waits();
 }
 
 /* With AMDGPU_FORCE=1, processes may have dma-bufs of one object. */
@@ -295,21 +292,11 @@ HELD(criu_waits_if_the_user_wants_that)
 						   { "AMDGPU_FORCE", "1" } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
-		struct fake_process *process = make_full_process();
-		_cleanup_close_ int fd = open_kfd_of(process);
-
 		print_message("case %s\n", settings[i][0]);
 		assert_int_equal(setenv(settings[i][0], settings[i][1], 1), 0);
-		start_dump();
+		assert_criu_waits();
 		(void)unsetenv(settings[i][0]);
-		assert_int_equal(dump_file(fd, 5), 0);
-		assert_true(is_complete(5));
-		assert_int_equal(complete_dump(), 0);
-		assert_int_equal(finish_dump(0), 0);
-		end_dump(0);
 		assert_int_equal(unit_count_lines("CRIU waits"), 0);
-		free(process->bos);
-		memset(process, 0, sizeof(*process));
 	}
 }
 
@@ -427,7 +414,6 @@ HELD(a_signal_that_criu_misses_is_told)
 			cases[i].told);
 		assert_int_equal(unit_count_lines("got signal"), cases[i].told);
 		leave_tree(&member);
-		free(process->bos);
-		memset(process, 0, sizeof(*process));
+		forget_processes();
 	}
 }

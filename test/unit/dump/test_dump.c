@@ -42,10 +42,9 @@ TEST(the_image_of_a_failed_dump_goes_before_its_process_runs)
 TEST(the_image_holds_what_the_kernel_said)
 {
 	struct fake_process *process = make_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
 	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
-	dump_one(fd, 5);
+	dump_process(process);
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
 	assert_int_equal(kfd->pid, tracee);
 	assert_int_equal(kfd->num_of_gpus, 2);
@@ -77,14 +76,12 @@ TEST(the_image_holds_what_the_kernel_said)
 TEST(other_programs_can_read_the_image)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
 	const uint8_t *at = NULL;
 	uint64_t value = 0;
 	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
-	dump_one(fd, 5);
-	(void)close(fd);
+	dump_process(process);
 	bytes = unit_read("amdgpu-kfd-5.img", &size);
 	assert_true(size > 8);
 	assert_true(wire_has_up_to(bytes + 8, size - 8, 10));
@@ -101,12 +98,10 @@ TEST(other_programs_can_read_the_image)
 TEST(every_gpu_has_a_pages_file_also_without_contents)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
 	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
 
-	dump_one(fd, 5);
-	(void)close(fd);
+	dump_process(process);
 	bytes = unit_read("amdgpu-pages-5-beef.img", &size);
 	assert_int_equal(size, 8);
 	assert_memory_equal(bytes, "\0\0\0\0\0\0\0", 8);
@@ -177,7 +172,6 @@ static void fill_bo(const struct kfd_bo_bucket *bo)
 TEST(contents_are_saved_by_gpu_in_the_order_of_bos)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
 	const uint64_t *words;
 	_cleanup_free_ uint8_t *bytes = NULL;
 	size_t size;
@@ -185,8 +179,7 @@ TEST(contents_are_saved_by_gpu_in_the_order_of_bos)
 	fill_bo(add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000));
 	fill_bo(add_bo(process, 0xbeef, KFD_BO_GTT, 0x900000, 0x1000, 0x100000000));
 	fill_bo(add_bo(process, GPU_B, KFD_BO_GTT, 0xa00000, 0x2000, 0x100003000));
-	dump_one(fd, 5);
-	(void)close(fd);
+	dump_process(process);
 	bytes = unit_read("amdgpu-pages-5-dfd4.img", &size);
 	words = (const void *)bytes;
 	assert_int_equal(size, 8 + 0x5000);
@@ -233,10 +226,9 @@ TEST(descriptors_of_many_bos_find_room_and_are_closed)
 TEST(a_process_that_sees_no_gpu_is_saved_as_a_plain_open)
 {
 	struct fake_process *process = add_process(tracee);
-	_cleanup_close_ int fd = open_kfd_of(process);
 	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
-	dump_one(fd, 5);
+	dump_process(process);
 	assert_int_equal(process->paused, 0);
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
 	assert_int_equal(kfd->num_of_gpus, 0);
@@ -245,11 +237,10 @@ TEST(a_process_that_sees_no_gpu_is_saved_as_a_plain_open)
 TEST(images_of_an_older_dump_go_first)
 {
 	struct fake_process *process = make_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
 
 	unit_print("amdgpu-kfd-9.img", "old");
 	unit_print("amdgpu-renderD-8.img", "old");
-	dump_one(fd, 5);
+	dump_process(process);
 	assert_false(unit_exists("amdgpu-kfd-9.img"));
 	assert_false(unit_exists("amdgpu-renderD-8.img"));
 	assert_true(unit_exists("amdgpu-kfd-5.img"));

@@ -46,15 +46,13 @@ TEST(a_low_limit_of_descriptors_is_raised_for_the_dump)
 {
 	struct fake_process *process = make_process();
 	struct rlimit before, after;
-	int fd = open_kfd_of(process);
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	set_limit(256, before.rlim_max);
-	dump_one(fd, 5);
+	dump_process(process);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
 	assert_int_equal(after.rlim_cur, 256);
 	set_limit(before.rlim_cur, before.rlim_max);
-	(void)close(fd);
 }
 
 TEST(a_limit_of_descriptors_that_is_too_low_is_named)
@@ -170,8 +168,7 @@ TEST(a_full_disk_fails_the_dump)
 		int fd, ret;
 
 		print_message("case %zu\n", i);
-		free(kernel.processes[0].bos);
-		memset(kernel.processes, 0, sizeof(kernel.processes));
+		forget_processes();
 		process = make_process();
 		fd = open_kfd_of(process);
 		start_dump();

@@ -20,39 +20,6 @@ int stat(const char *path, struct stat *stat)
 	return ret;
 }
 
-/* The file of the compute VM is the one through which a BO can be mapped. A descriptor with O_PATH
- * cannot be mapped. */
-TEST(the_render_node_of_the_compute_vm_is_told_from_others)
-{
-	struct fake_process *process = make_process();
-	_cleanup_close_ int kfd = open_kfd_of(process);
-	_cleanup_close_ int compute = open_render(129, O_RDWR), other = open_render(129, O_PATH);
-	_cleanup_close_ int of_no_bo = open_render(128, O_RDWR);
-	CriuRenderNode *node;
-
-	kernel.shares_render_files = true;
-	add_bo(process, GPU_B, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
-	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
-		process->calls[KFD_PROCESS_INFO] = 0;
-		start_dump();
-		if (kfd_first)
-			assert_int_equal(dump_file(kfd, 8), 0);
-		assert_int_equal(dump_file(other, 6), 0);
-		assert_int_equal(dump_file(compute, 7), 0);
-		assert_int_equal(dump_file(of_no_bo, 9), 0);
-		if (!kfd_first)
-			assert_int_equal(dump_file(kfd, 8), 0);
-		end_dump(0);
-		for (int id = 6; id <= 9; id++) {
-			if (id == 8)
-				continue;
-			assert_int_equal(image_read_render(id, &node), 0);
-			assert_int_equal(node->compute_pid, id == 7 ? tracee : 0);
-			criu_render_node__free_unpacked(node, NULL);
-		}
-	}
-}
-
 TEST(a_render_node_without_objects_is_saved)
 {
 	_cleanup_close_ int fd = open_render(133, O_RDWR);
@@ -126,16 +93,13 @@ TEST(render_nodes_of_other_drivers_are_left_to_others)
 	static const char *const drivers[] = {
 		"i915", "radeon", "nouveau", "amdgpu2", "amdgp", ""
 	};
-	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
 	_cleanup_close_ int fd = open_render(128, O_RDWR);
-	struct stat stat;
 
-	assert_int_equal(fstat(fd, &stat), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++) {
 		kernel.driver = drivers[i];
 		start_dump();
 		assert_int_equal(dump_file(fd, 7), -ENOTSUP);
-		assert_int_equal(handle_vma(fd, &stat), -ENOTSUP);
+		assert_int_equal(show_vma(fd), -ENOTSUP);
 		end_dump(0);
 	}
 	assert_int_equal(unit_criu()->notes, 0);
@@ -144,19 +108,16 @@ TEST(render_nodes_of_other_drivers_are_left_to_others)
 
 TEST(mappings_of_our_devices_are_ours)
 {
-	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
 	int files[] = { open_render(128, O_RDWR), open_render(128, O_PATH),
 			open_device("kfd-0", O_RDWR) };
-	struct stat stat;
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		assert_int_equal(fstat(files[i], &stat), 0);
 		start_dump();
-		assert_int_equal(handle_vma(files[i], &stat), 0);
+		assert_int_equal(show_vma(files[i]), 0);
 		end_dump(0);
 		/* CRIU does not see what the GPU writes between two pre-dumps. */
 		assert_int_equal(CR_PLUGIN_DESC.init(STAGE_PRE_DUMP), 0);
-		assert_fails(handle_vma(files[i], &stat));
+		assert_fails(show_vma(files[i]));
 		CR_PLUGIN_DESC.exit(STAGE_PRE_DUMP, -1);
 		(void)close(files[i]);
 	}
@@ -178,12 +139,8 @@ static int show_render(int kfd, int render)
 
 static int show_mapping(int kfd, int render)
 {
-	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
-	struct stat stat;
-
 	(void)kfd;
-	assert_int_equal(fstat(render, &stat), 0);
-	return handle_vma(render, &stat);
+	return show_vma(render);
 }
 
 static int (*const shows[])(int kfd, int render) = { show_kfd, show_render, show_mapping };
@@ -254,9 +211,7 @@ static struct fake_process *make_process_that_maps(unsigned int render_minor, of
 	(void)waitpid(tracee, NULL, 0);
 	assert_int_equal(start_tracee(), 0);
 	(void)munmap(page, 4096);
-	for (size_t i = 0; i < PROCESSES; i++)
-		free(kernel.processes[i].bos);
-	memset(kernel.processes, 0, sizeof(kernel.processes));
+	forget_processes();
 	process = make_process();
 	add_bo(process, GPU_B, KFD_BO_GTT, 0x800000, 0x3000, 0x10000000);
 	return process;
@@ -275,22 +230,18 @@ TEST(who_maps_a_gpu_without_having_kfd_fails_the_dump)
 		/* Not a GPU of AMD. */
 		{ 200, false, false },
 	};
-	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
-
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_close_ int render = open_render(128, O_RDWR);
 		int kfd = cases[i].has_kfd ? open_device("kfd-0", O_RDWR) : -1;
-		struct stat file;
 
 		print_message("case %zu\n", i);
 		(void)make_process_that_maps(cases[i].render_minor, 0x10000000);
-		assert_int_equal(fstat(render, &file), 0);
 		start_dump();
 		if (cases[i].fails) {
-			assert_fails(handle_vma(render, &file));
+			assert_fails(show_vma(render));
 			assert_logged("Error (amdgpu_plugin): ", "/dev/kfd open");
 		} else {
-			assert_int_equal(handle_vma(render, &file), 0);
+			assert_int_equal(show_vma(render), 0);
 		}
 		end_dump(cases[i].fails ? -1 : 0);
 		if (kfd >= 0)
@@ -300,10 +251,9 @@ TEST(who_maps_a_gpu_without_having_kfd_fails_the_dump)
 
 static void assert_dumps(struct fake_process *process)
 {
-	_cleanup_close_ int fd = open_kfd_of(process);
 	_cleanup_kfd_ CriuKfd *kfd = NULL;
 
-	dump_one(fd, 5);
+	dump_process(process);
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
 	assert_int_equal(kfd->num_of_mappings, 1);
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The ids of GPUs in images of render nodes, also of processes that have moved: CRIU's own plugin
- * finds the GPU by them. */
-#include "dump_task.h"
+/* What images of render nodes say of their GPU, also of processes that have moved: CRIU's own
+ * plugin finds the GPU by the ids. And of their process: one file is that of the compute VM. */
+#include "dump_tree.h"
 #include "streamed.h"
-
-#include <dlfcn.h>
-#include <sys/syscall.h>
 
 /* A process that knows GPU_A and GPU_B by these ids. */
 static struct fake_process *make_moved(pid_t pid, uint32_t id_a, uint32_t id_b)
@@ -17,7 +14,8 @@ static struct fake_process *make_moved(pid_t pid, uint32_t id_a, uint32_t id_b)
 	return process;
 }
 
-static void assert_render(int id, uint32_t gpu_id, uint32_t actual_gpu_id)
+/* The caller frees it. A stream has each image once. */
+static CriuRenderNode *read_render(int id, uint32_t gpu_id, uint32_t actual_gpu_id)
 {
 	CriuRenderNode *node;
 
@@ -26,7 +24,12 @@ static void assert_render(int id, uint32_t gpu_id, uint32_t actual_gpu_id)
 	/* A restore without KFD state compares these with the ids in a device-map. */
 	assert_int_equal(node->device->gpu_id, gpu_id);
 	assert_int_equal(node->device->actual_gpu_id, actual_gpu_id);
-	criu_render_node__free_unpacked(node, NULL);
+	return node;
+}
+
+static void assert_render(int id, uint32_t gpu_id, uint32_t actual_gpu_id)
+{
+	criu_render_node__free_unpacked(read_render(id, gpu_id, actual_gpu_id), NULL);
 }
 
 /* The ids that the process knows, for moves between machines. */
@@ -45,7 +48,9 @@ struct files {
 	int kfd, compute, other, of_no_bo;
 };
 
-static void dump_files(const struct files *files, bool kfd_first)
+/* A streamed image is written once, and a restore cannot search a stream. So the image waits until
+ * the plugin knows all its fields. */
+static void dump_files(const struct files *files, bool kfd_first, bool streamed)
 {
 	start_dump();
 	if (kfd_first)
@@ -55,11 +60,28 @@ static void dump_files(const struct files *files, bool kfd_first)
 	assert_int_equal(dump_file(files->of_no_bo, 9), 0);
 	if (!kfd_first)
 		assert_int_equal(dump_file(files->kfd, 8), 0);
+	assert_false(streamed && is_streamed("amdgpu-renderD-6.img"));
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
 }
 
-TEST(render_images_have_the_ids_that_the_process_knows)
+/* The compute file is the one through which a BO can be mapped, which O_PATH does not allow. Of a
+ * GPU without a BO, a dump cannot tell whether the process computes through its file. */
+static void assert_owned_render(int id, uint32_t gpu_id, uint32_t actual_gpu_id, bool streamed)
+{
+	CriuRenderNode *node = read_render(id, gpu_id, actual_gpu_id);
+
+	assert_int_equal(node->compute_pid, id == 7 ? tracee : 0);
+	if (streamed) {
+		assert_int_equal(node->n_owners, 1);
+		assert_int_equal(node->owners[0]->pid, tracee);
+		assert_int_equal(node->owners[0]->kfd_id, 8);
+		assert_int_equal(node->owners[0]->computes_elsewhere, id == 6);
+	}
+	criu_render_node__free_unpacked(node, NULL);
+}
+
+TEST(render_images_name_their_gpu_and_their_process)
 {
 	kernel.shares_render_files = true;
 	for (size_t i = 0; i < 4 * ARRAY_SIZE(moves); i++) {
@@ -79,20 +101,19 @@ TEST(render_images_have_the_ids_that_the_process_knows)
 			      streamed);
 		if (streamed)
 			start_streaming(true);
-		dump_files(&files, kfd_first);
+		dump_files(&files, kfd_first, streamed);
 		if (streamed)
 			turn_stream();
-		assert_render(6, id_b, GPU_B);
-		assert_render(7, id_b, GPU_B);
-		assert_render(9, id_a, GPU_A);
+		assert_owned_render(6, id_b, GPU_B, streamed);
+		assert_owned_render(7, id_b, GPU_B, streamed);
+		assert_owned_render(9, id_a, GPU_A, streamed);
 		if (streamed)
 			stop_streaming();
 		(void)close(files.kfd);
 		(void)close(files.compute);
 		(void)close(files.other);
 		(void)close(files.of_no_bo);
-		free(process->bos);
-		*process = (struct fake_process){ 0 };
+		forget_processes();
 	}
 }
 
@@ -109,31 +130,6 @@ TEST(a_gpu_that_no_kfd_process_sees_has_the_id_of_the_machine)
 	end_dump(0);
 	assert_render(6, GPU_B, GPU_B);
 	assert_render(7, GPU_B, GPU_B);
-}
-
-/* Starts a traced process that inherits only the file @held of this process; -1: none. */
-static pid_t start_holder(int held)
-{
-	int ready[2];
-	char none;
-	pid_t pid;
-
-	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	pid = fork();
-	if (!pid) {
-		for (int fd = 3; fd < 1024; fd++) {
-			if (fd != held && fd != ready[1])
-				(void)close(fd);
-		}
-		(void)close(ready[1]);
-		while (true)
-			(void)pause();
-	}
-	(void)close(ready[1]);
-	assert_int_equal(read(ready[0], &none, 1), 0);
-	(void)close(ready[0]);
-	assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_EXITKILL), 0);
-	return pid;
 }
 
 /* A restored process, and its child, which has opened /dev/kfd on this machine, know the GPU by
@@ -178,7 +174,7 @@ TEST(of_several_ids_that_of_the_holder_counts)
 		print_message("case %s, at %zu, streamed %d\n", holders[row].name, position,
 			      streamed);
 		for (size_t j = 0; j < 2; j++)
-			pids[j] = start_holder(holders[row].has[j] ? render : -1);
+			pids[j] = start_task(&render, holders[row].has[j]);
 		ids[3] = ids[pids[1] < pids[0]];
 		for (size_t j = 0; j < 2; j++)
 			kfds[j] = open_kfd_of(make_moved(pids[j], ids[j], GPU_B));
@@ -194,7 +190,7 @@ TEST(of_several_ids_that_of_the_holder_counts)
 			(void)close(kfds[j]);
 			unit_end_sleeper(pids[j]);
 		}
-		memset(kernel.processes, 0, sizeof(kernel.processes));
+		forget_processes();
 		(void)close(render);
 	}
 }

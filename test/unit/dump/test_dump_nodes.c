@@ -45,7 +45,6 @@ static void assert_sum(const CriuKfd *image, const KfdDeviceEntry *entry)
 static void assert_nodes(const char *machine, const uint32_t *node_ids, size_t count)
 {
 	struct fake_process *process = add_process(tracee);
-	_cleanup_close_ int kfd = open_kfd_of(process);
 	_cleanup_kfd_ CriuKfd *image = NULL;
 
 	kernel.machine = machine;
@@ -54,8 +53,8 @@ static void assert_nodes(const char *machine, const uint32_t *node_ids, size_t c
 	/* Each GPU has its own sum of contents. */
 	add_bo(process, GPU_A, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x3000, 0x20000000);
-	dump_one(kfd, 8);
-	assert_int_equal(image_read_kfd(8, &image), 0);
+	dump_process(process);
+	assert_int_equal(image_read_kfd(5, &image), 0);
 	assert_int_equal(image->num_of_gpus, 2);
 	assert_int_equal(image->num_of_gpus + image->num_of_cpus, count);
 	assert_int_equal(image->n_device_entries, count);
@@ -89,7 +88,6 @@ TEST(cpu_nodes_are_saved_among_gpus)
 TEST(gpus_that_the_process_does_not_see_are_not_saved)
 {
 	struct fake_process *process = add_process(tracee);
-	_cleanup_close_ int kfd = open_kfd_of(process);
 	char machine[256];
 	_cleanup_kfd_ CriuKfd *image = NULL;
 
@@ -97,8 +95,8 @@ TEST(gpus_that_the_process_does_not_see_are_not_saved)
 	(void)snprintf(machine, sizeof(machine), "%s", unit_path("mixed"));
 	kernel.machine = machine;
 	add_device(process, 0xbeef, GPU_B);
-	dump_one(kfd, 8);
-	assert_int_equal(image_read_kfd(8, &image), 0);
+	dump_process(process);
+	assert_int_equal(image_read_kfd(5, &image), 0);
 	assert_int_equal(image->num_of_gpus, 1);
 	assert_int_equal(image->num_of_cpus, 1);
 	assert_int_equal(image->n_device_entries, 2);

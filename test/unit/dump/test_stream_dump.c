@@ -4,54 +4,6 @@
 #include "dump_task.h"
 #include "streamed.h"
 
-/* Checks what the image says of the process. The read takes the image out of the stream. */
-static void assert_render(int id, uint32_t compute_pid, bool elsewhere)
-{
-	CriuRenderNode *node;
-
-	assert_int_equal(image_read_render(id, &node), 0);
-	assert_int_equal(node->compute_pid, compute_pid);
-	assert_int_equal(node->n_owners, 1);
-	assert_int_equal(node->owners[0]->pid, tracee);
-	assert_int_equal(node->owners[0]->kfd_id, 8);
-	assert_int_equal(node->owners[0]->computes_elsewhere, elsewhere);
-	criu_render_node__free_unpacked(node, NULL);
-}
-
-/* The plugin cannot write a stream again, and a restore cannot search it. So the image waits until
- * the plugin knows all its fields. The streamer accepts each name once. */
-TEST(render_nodes_name_their_process_in_any_order)
-{
-	struct fake_process *process = make_process();
-	_cleanup_close_ int kfd = open_kfd_of(process);
-	_cleanup_close_ int compute = open_render(129, O_RDWR), other = open_render(129, O_PATH);
-	_cleanup_close_ int of_no_bo = open_render(128, O_RDWR);
-
-	kernel.shares_render_files = true;
-	add_bo(process, GPU_B, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
-	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
-		process->calls[KFD_PROCESS_INFO] = 0;
-		start_streaming(true);
-		start_dump();
-		if (kfd_first)
-			assert_int_equal(dump_file(kfd, 8), 0);
-		assert_int_equal(dump_file(other, 6), 0);
-		assert_int_equal(dump_file(compute, 7), 0);
-		assert_int_equal(dump_file(of_no_bo, 9), 0);
-		if (!kfd_first)
-			assert_int_equal(dump_file(kfd, 8), 0);
-		assert_false(is_streamed("amdgpu-renderD-6.img"));
-		assert_int_equal(finish_dump(0), 0);
-		end_dump(0);
-		turn_stream();
-		assert_render(7, (uint32_t)tracee, false);
-		assert_render(6, 0, true);
-		/* The dump cannot tell whether the process computes through this file. */
-		assert_render(9, 0, false);
-		stop_streaming();
-	}
-}
-
 static int abort_dump(const char *name, int flags)
 {
 	(void)flags;
@@ -140,11 +92,9 @@ TEST(a_delayed_image_without_a_streamer_fails_the_dump)
 /* The link in the directory belongs to another dump. */
 TEST(a_streamed_dump_is_not_incremental)
 {
-	_cleanup_close_ int fd = open_kfd_of(make_process());
-
 	assert_int_equal(symlink("../1", unit_path("parent")), 0);
 	start_streaming(true);
-	dump_one(fd, 8);
+	dump_process(make_process());
 }
 
 /* The streamer ends during the dump, and the process continues. */
