@@ -109,6 +109,18 @@ size_t unit_count_children(void)
 	return count;
 }
 
+int unit_wait(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		assert_int_equal(errno, EINTR);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == UNIT_REFUSED)
+		skip();
+	return WEXITSTATUS(status);
+}
+
 void unit_wait_for_killed(pid_t pid)
 {
 	int status;

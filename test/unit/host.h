@@ -79,6 +79,10 @@ size_t unit_count_fds(void);
 
 /* The number of children of this process, with zombies. */
 size_t unit_count_children(void);
+/* Waits for a child that exits. Return: its status. A child that exits with UNIT_REFUSED skips the
+ * test: the machine does not allow what the test needs. */
+#define UNIT_REFUSED 77
+int unit_wait(pid_t pid);
 /* Waits for a child, which SIGKILL must have ended. */
 void unit_wait_for_killed(pid_t pid);
 /* Starts a child that sleeps until unit_end_sleeper(). */

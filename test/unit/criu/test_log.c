@@ -3,7 +3,6 @@
 #include "host.h"
 
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "criu/log.h"
 
@@ -26,15 +25,13 @@ static void unshare_first(struct log_first *first)
 static void fail_in_a_child(const char *object)
 {
 	pid_t pid = fork();
-	int status = 0;
 
 	assert_true(pid >= 0);
 	if (!pid) {
 		(void)log_error(-EBUSY, "%s: cannot", object);
 		_exit(0);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(pid), 0);
 }
 
 UNIT_TEST(the_first_error_of_all_processes_is_kept)

@@ -12,9 +12,8 @@
 
 #include "devices/node.h"
 
-#define KFD_MAJOR     241
-#define OUTDATED      240
-#define SETUP_REFUSED 77
+#define KFD_MAJOR 241
+#define OUTDATED  240
 
 #define CHECK(condition)                                                       \
 	do {                                                                   \
@@ -29,7 +28,7 @@ static void set_up(int result)
 {
 	if (result < 0) {
 		printf("set-up: %s\n", strerror(errno));
-		_exit(SETUP_REFUSED);
+		_exit(UNIT_REFUSED);
 	}
 }
 
@@ -309,7 +308,6 @@ typedef void (*case_function)(const struct machine_dev *machine);
 static void run_case(case_function function)
 {
 	struct machine_dev machine;
-	int status;
 	pid_t pid;
 
 	node_note_machine(&machine);
@@ -322,10 +320,7 @@ static void run_case(case_function function)
 		(void)fflush(stdout);
 		_exit(0);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == SETUP_REFUSED)
-		skip();
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(pid), 0);
 }
 
 #define CASE(name, function)        \

@@ -159,13 +159,11 @@ TEST(two_dumps_take_memory_one_after_the_other)
 	struct dump_session session = make_session(&options);
 	pid_t other = start_other_dump(300000);
 	double begin = now_seconds();
-	int status;
 
 	writeback_prepare(&session, tracee);
 	assert_int_equal(keeps.taken, 1);
 	assert_true(now_seconds() - begin > 0.2);
-	assert_int_equal(waitpid(other, &status, 0), other);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(other), 0);
 }
 
 TEST(a_lock_that_stays_is_no_obstacle)

@@ -3,7 +3,6 @@
 #include "foreign_image.h"
 
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <xxhash.h>
 
 #include "image/image.h"
@@ -260,7 +259,6 @@ UNIT_TEST(only_a_regular_file_is_an_image)
 /* No process writes to the pipe. A child opens it, because a blocking open() would never return. */
 UNIT_TEST(a_pipe_instead_of_an_image_is_refused_at_once)
 {
-	int status;
 	pid_t child;
 
 	assert_int_equal(mkfifo(unit_path("amdgpu-kfd-1.img"), 0600), 0);
@@ -274,8 +272,7 @@ UNIT_TEST(a_pipe_instead_of_an_image_is_refused_at_once)
 			      ? 0
 			      : 1);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(child), 0);
 }
 
 /* A symbolic link, a hard link, and a pipe that all users may read. */

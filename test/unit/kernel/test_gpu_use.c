@@ -4,17 +4,14 @@
 
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
 
 #include "kernel/gpu_use.h"
 #include "kernel/proc.h"
 
-#define SETUP_REFUSED 77
-
 static void set_up(bool done)
 {
 	if (!done)
-		_exit(SETUP_REFUSED);
+		_exit(UNIT_REFUSED);
 }
 
 static void write_file(const char *path, const char *text)
@@ -59,13 +56,9 @@ static _Noreturn void read_processes(void)
 UNIT_TEST(a_gpu_with_memory_or_a_queue_is_used)
 {
 	pid_t pid = fork();
-	int status;
 
 	assert_true(pid >= 0);
 	if (!pid)
 		read_processes();
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == SETUP_REFUSED)
-		skip();
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(pid), 0);
 }

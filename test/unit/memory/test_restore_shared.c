@@ -97,16 +97,6 @@ static pid_t await_in_child(void)
 	_exit(ret < 0 ? -ret : found.store_id == 9 ? 0 : 2);
 }
 
-static void assert_exit(pid_t pid, int expected)
-{
-	int status;
-
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), expected);
-}
-
 TEST_WITH(another_process_waits_for_an_object, begin, end)
 {
 	const struct object object = { .store_id = 9 };
@@ -114,11 +104,11 @@ TEST_WITH(another_process_waits_for_an_object, begin, end)
 
 	assert_int_equal(restore_shared_publish(shared, 5, &object), 0);
 	restore_shared_announce(shared, OWNER);
-	assert_exit(early, 0);
-	assert_exit(await_in_child(), 0);
+	assert_int_equal(unit_wait(early), 0);
+	assert_int_equal(unit_wait(await_in_child()), 0);
 	/* A published object is available in spite of a failure. */
 	restore_shared_fail(shared, 1234);
-	assert_exit(await_in_child(), 0);
+	assert_int_equal(unit_wait(await_in_child()), 0);
 }
 
 TEST_WITH(nobody_waits_for_a_task_that_has_failed, begin, end)
@@ -126,8 +116,8 @@ TEST_WITH(nobody_waits_for_a_task_that_has_failed, begin, end)
 	pid_t early = await_in_child();
 
 	restore_shared_fail(shared, 1234);
-	assert_exit(early, ECANCELED);
-	assert_exit(await_in_child(), ECANCELED);
+	assert_int_equal(unit_wait(early), ECANCELED);
+	assert_int_equal(unit_wait(await_in_child()), ECANCELED);
 	restore_shared_fail(NULL, 1);
 }
 
@@ -141,6 +131,6 @@ TEST_WITH(nobody_waits_for_an_object_that_its_owner_lacks, begin, end)
 	assert_int_equal(waitpid(early, NULL, WNOHANG), 0);
 	assert_int_equal(restore_shared_publish(shared, 6, &object), 0);
 	restore_shared_announce(shared, OWNER);
-	assert_exit(early, ENODATA);
-	assert_exit(await_in_child(), ENODATA);
+	assert_int_equal(unit_wait(early), ENODATA);
+	assert_int_equal(unit_wait(await_in_child()), ENODATA);
 }

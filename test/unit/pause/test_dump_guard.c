@@ -323,7 +323,6 @@ WITH_JOB(a_job_that_stays_is_not_left_to_a_guard)
 WITH_JOB(a_failed_dump_leaves_nothing_to_a_guard)
 {
 	struct fake_process *process = make_process();
-	int status;
 	pid_t criu = fork();
 
 	if (!criu) {
@@ -333,8 +332,7 @@ WITH_JOB(a_failed_dump_leaves_nothing_to_a_guard)
 		end_dump(-1);
 		_exit(0);
 	}
-	assert_int_equal(waitpid(criu, &status, 0), criu);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(criu), 0);
 	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 	assert_int_equal(unit_count_children(), 1);
 	assert_false(unit_exists(MAIN_IMAGE));
@@ -344,7 +342,6 @@ WITH_JOB(a_failed_dump_leaves_nothing_to_a_guard)
 WITH_JOB(a_criu_that_adopts_orphans_unpauses_itself)
 {
 	struct fake_process *process = make_process();
-	int status;
 	pid_t criu = fork();
 
 	if (!criu) {
@@ -356,8 +353,7 @@ WITH_JOB(a_criu_that_adopts_orphans_unpauses_itself)
 		end_dump(0);
 		_exit(0);
 	}
-	assert_int_equal(waitpid(criu, &status, 0), criu);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(criu), 0);
 	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 }
 
@@ -365,7 +361,6 @@ WITH_JOB(a_criu_that_adopts_orphans_unpauses_itself)
 WITH_JOB(a_job_that_is_about_to_end_need_not_run)
 {
 	struct fake_process *process = make_process();
-	int status;
 	pid_t criu = fork();
 
 	if (!criu) {
@@ -380,8 +375,7 @@ WITH_JOB(a_job_that_is_about_to_end_need_not_run)
 		end_dump(0);
 		_exit(0);
 	}
-	assert_int_equal(waitpid(criu, &status, 0), criu);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(criu), 0);
 	assert_true(unit_exists(MAIN_IMAGE));
 }
 

@@ -123,7 +123,6 @@ TEST(a_dump_that_fails_at_its_end_ends_criu_with_an_error)
 {
 	struct member members[3];
 	pid_t criu;
-	int status;
 
 	fake_kernel_share();
 	criu = fork();
@@ -136,9 +135,7 @@ TEST(a_dump_that_fails_at_its_end_ends_criu_with_an_error)
 		end_dump(0);
 		_exit(0);
 	}
-	assert_int_equal(waitpid(criu, &status, 0), criu);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 1);
+	assert_int_equal(unit_wait(criu), 1);
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(kernel.processes[i].calls[KFD_PROCESS_INFO], 1);
 		assert_int_equal(kernel.processes[i].paused, 0);

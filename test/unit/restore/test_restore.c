@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 /* A process may close /dev/kfd and keep its mappings. */
 OLD_HOST_TEST(an_old_criu_gets_a_descriptor_if_the_task_has_none)
@@ -114,7 +113,6 @@ static int restore_in_namespace(void)
 /* CRIU may need any id for the threads of the other tasks. */
 TEST(loading_takes_no_id_of_a_new_pid_namespace)
 {
-	int status;
 	pid_t task;
 
 	make_image();
@@ -127,8 +125,7 @@ TEST(loading_takes_no_id_of_a_new_pid_namespace)
 	assert_true(task >= 0);
 	if (!task)
 		_exit(restore_in_namespace());
-	assert_int_equal(waitpid(task, &status, 0), task);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(task), 0);
 	end_restore(0);
 }
 

@@ -203,7 +203,6 @@ TEST(what_is_stored_is_dropped_with_a_criu_that_is_killed)
 TEST(tasks_that_are_not_resumed_die_when_criu_ends)
 {
 	pid_t criu = fork();
-	int status;
 
 	if (!criu) {
 		struct restore_session session = { 0 };
@@ -215,8 +214,7 @@ TEST(tasks_that_are_not_resumed_die_when_criu_ends)
 			_exit(1);
 		_exit(unit_count_children() != TASKS + 1);
 	}
-	assert_int_equal(waitpid(criu, &status, 0), criu);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_wait(criu), 0);
 	assert_tasks_die();
 }
 
@@ -257,10 +255,10 @@ static bool become_user(void)
 TEST(a_task_that_the_guard_cannot_see_fails)
 {
 	pid_t criu = fork();
-	int status;
 
 	if (!criu) {
 		struct restore_session session = { 0 };
+		int result;
 		pid_t pid;
 
 		if (!become_user() || start_guard(&session) < 0)
@@ -268,14 +266,11 @@ TEST(a_task_that_the_guard_cannot_see_fails)
 		pid = fork();
 		if (!pid)
 			_exit(-restore_guard_register(&session));
-		if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-			_exit(1);
+		result = unit_wait(pid);
 		guard_end(&session.guard);
-		_exit(WEXITSTATUS(status));
+		_exit(result);
 	}
-	assert_int_equal(waitpid(criu, &status, 0), criu);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), ECHILD);
+	assert_int_equal(unit_wait(criu), ECHILD);
 }
 
 TEST(a_task_that_registers_after_criu_s_end_fails)
