@@ -62,15 +62,15 @@ int drm_calls_end(void **state)
 			(void)close(gpu.render_fds[i]);
 	}
 	ret = unit_end(state);
-	if (gpu.objects)
-		printf("%d objects of libdrm are not freed\n", gpu.objects);
+	if (gpu.bos)
+		printf("%d BOs of libdrm are not freed\n", gpu.bos);
 	if (gpu.violations)
 		printf("%u violations of libdrm's rules\n", gpu.violations);
 	if (amdgpu_sim_read("violations", violations, sizeof(violations)) < 0 || atoi(violations)) {
 		printf("violations: %s", violations);
 		return -1;
 	}
-	return gpu.objects || gpu.violations || !nothing_is_left() ? -1 : ret;
+	return gpu.bos || gpu.violations || !nothing_is_left() ? -1 : ret;
 }
 
 int new_dmabuf(uint32_t number, uint64_t size)
@@ -95,11 +95,6 @@ int new_dmabuf(uint32_t number, uint64_t size)
 	return fd;
 }
 
-static bool next_call_fails(void)
-{
-	return ++gpu.calls == gpu.fail_at;
-}
-
 /* The library's function of the same name. */
 #define REAL(name) ((__typeof__(&name))real_function(#name))
 
@@ -112,13 +107,13 @@ static void *real_function(const char *name)
 	return function;
 }
 
-/* Counts an object if it was made. */
+/* Counts a BO if it was made. */
 static int made(int ret)
 {
-	const int objects = ret ? 0 : ++gpu.objects;
+	const int bos = ret ? 0 : ++gpu.bos;
 
-	if (objects > gpu.most_objects)
-		gpu.most_objects = objects;
+	if (bos > gpu.most_bos)
+		gpu.most_bos = bos;
 	return ret;
 }
 
@@ -142,17 +137,16 @@ int amdgpu_device_initialize(int fd, uint32_t *major_version, uint32_t *minor_ve
 {
 	IN_LIST;
 
-	if (next_call_fails())
-		return -gpu.fail_errno;
-	return made(
-		REAL(amdgpu_device_initialize)(fd, major_version, minor_version, device_handle));
+	gpu.opens++;
+	if (gpu.open_errno)
+		return -gpu.open_errno;
+	return REAL(amdgpu_device_initialize)(fd, major_version, minor_version, device_handle);
 }
 
 int amdgpu_device_deinitialize(amdgpu_device_handle device)
 {
 	IN_LIST;
 
-	gpu.objects--;
 	return REAL(amdgpu_device_deinitialize)(device);
 }
 
@@ -171,8 +165,6 @@ int amdgpu_query_info(amdgpu_device_handle device, unsigned int info_id, unsigne
 {
 	int ret;
 
-	if (next_call_fails())
-		return -gpu.fail_errno;
 	gpu.violations += info_id != 0x23 || size != 16;
 	if (gpu.is_old)
 		return -EINVAL;
@@ -188,8 +180,6 @@ int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned int type,
 	int ret;
 
 	gpu.violations += type != AMDGPU_HW_IP_DMA || ip_instance;
-	if (next_call_fails())
-		return -gpu.fail_errno;
 	ret = REAL(amdgpu_query_hw_ip_info)(device, type, ip_instance, info);
 	if (!ret)
 		info->available_rings = gpu.rings;
@@ -201,19 +191,12 @@ int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned int type,
 int amdgpu_bo_import(amdgpu_device_handle device, enum amdgpu_bo_handle_type type, uint32_t handle,
 		     struct amdgpu_bo_import_result *output)
 {
-	if (next_call_fails()) {
-		/* The library returns -1 if a PRIME call fails. */
-		errno = gpu.fail_errno;
-		return -1;
-	}
 	return made(REAL(amdgpu_bo_import)(device, type, handle, output));
 }
 
 int amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *memory, uint64_t size,
 				   amdgpu_bo_handle *buf_handle)
 {
-	if (next_call_fails())
-		return -gpu.fail_errno;
 	gpu.user_memory += size;
 	gpu.last_user_memory = (uintptr_t)memory;
 	gpu.last_user_memory_size = size;
@@ -223,14 +206,12 @@ int amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *memory, ui
 int amdgpu_bo_alloc(amdgpu_device_handle device, struct amdgpu_bo_alloc_request *request,
 		    amdgpu_bo_handle *buf_handle)
 {
-	if (next_call_fails())
-		return -gpu.fail_errno;
 	return made(REAL(amdgpu_bo_alloc)(device, request, buf_handle));
 }
 
 int amdgpu_bo_free(amdgpu_bo_handle bo)
 {
-	gpu.objects--;
+	gpu.bos--;
 	return REAL(amdgpu_bo_free)(bo);
 }
 
@@ -256,11 +237,8 @@ static struct gpu_map *find_map(amdgpu_bo_handle bo)
 
 int amdgpu_bo_cpu_map(amdgpu_bo_handle bo, void **cpu)
 {
-	int ret;
+	int ret = REAL(amdgpu_bo_cpu_map)(bo, cpu);
 
-	if (next_call_fails())
-		return -gpu.fail_errno;
-	ret = made(REAL(amdgpu_bo_cpu_map)(bo, cpu));
 	(void)pthread_mutex_lock(&maps_lock);
 	if (!ret && reads_packets())
 		find_map(bo)->memory = *cpu;
@@ -268,30 +246,15 @@ int amdgpu_bo_cpu_map(amdgpu_bo_handle bo, void **cpu)
 	return ret;
 }
 
-int amdgpu_bo_cpu_unmap(amdgpu_bo_handle bo)
-{
-	gpu.objects--;
-	return REAL(amdgpu_bo_cpu_unmap)(bo);
-}
-
 int amdgpu_va_range_alloc(amdgpu_device_handle device, enum amdgpu_gpu_va_range type, uint64_t size,
 			  uint64_t alignment, uint64_t required, uint64_t *va,
 			  amdgpu_va_handle *va_range_handle, uint64_t flags)
 {
-	int ret;
+	int ret = REAL(amdgpu_va_range_alloc)(device, type, size, alignment, required, va,
+					      va_range_handle, flags);
 
-	if (next_call_fails())
-		return -gpu.fail_errno;
-	ret = made(REAL(amdgpu_va_range_alloc)(device, type, size, alignment, required, va,
-					       va_range_handle, flags));
 	gpu.small_page_addresses += !ret && size >= HUGE_PAGE_SIZE && *va % HUGE_PAGE_SIZE;
 	return ret;
-}
-
-int amdgpu_va_range_free(amdgpu_va_handle range)
-{
-	gpu.objects--;
-	return REAL(amdgpu_va_range_free)(range);
 }
 
 int amdgpu_bo_va_op(amdgpu_bo_handle bo, uint64_t offset, uint64_t size, uint64_t address,
@@ -299,41 +262,12 @@ int amdgpu_bo_va_op(amdgpu_bo_handle bo, uint64_t offset, uint64_t size, uint64_
 {
 	bool map = operation == AMDGPU_VA_OP_MAP;
 
-	if (map && next_call_fails())
-		return -gpu.fail_errno;
 	(void)pthread_mutex_lock(&maps_lock);
 	if (reads_packets())
 		*find_map(map ? NULL : bo) =
 			map ? (struct gpu_map){ bo, address, size, NULL } : (struct gpu_map){ 0 };
 	(void)pthread_mutex_unlock(&maps_lock);
 	return REAL(amdgpu_bo_va_op)(bo, offset, size, address, flags, operation);
-}
-
-int amdgpu_bo_list_create(amdgpu_device_handle device, uint32_t count, amdgpu_bo_handle *bos,
-			  uint8_t *priorities, amdgpu_bo_list_handle *result)
-{
-	if (next_call_fails())
-		return -gpu.fail_errno;
-	return made(REAL(amdgpu_bo_list_create)(device, count, bos, priorities, result));
-}
-
-int amdgpu_bo_list_destroy(amdgpu_bo_list_handle list)
-{
-	gpu.objects--;
-	return REAL(amdgpu_bo_list_destroy)(list);
-}
-
-int amdgpu_cs_ctx_create(amdgpu_device_handle device, amdgpu_context_handle *result)
-{
-	if (next_call_fails())
-		return -gpu.fail_errno;
-	return made(REAL(amdgpu_cs_ctx_create)(device, result));
-}
-
-int amdgpu_cs_ctx_free(amdgpu_context_handle context)
-{
-	gpu.objects--;
-	return REAL(amdgpu_cs_ctx_free)(context);
 }
 
 /* The ring of the simulated GPU that stands for this one of gpu.rings. */
@@ -379,8 +313,6 @@ int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags,
 	int ret;
 
 	gpu.violations += !(gpu.rings & 1u << ring) || number_of_requests != 1;
-	if (next_call_fails())
-		return -gpu.fail_errno;
 	gpu.submissions++;
 	gpu.ring_submissions[ring % RINGS]++;
 	if (reads_packets())
@@ -401,8 +333,6 @@ int amdgpu_cs_query_fence_status(struct amdgpu_cs_fence *fence, uint64_t timeout
 
 	gpu.time_is_absolute = flags & AMDGPU_QUERY_FENCE_TIMEOUT_IS_ABSOLUTE;
 	gpu.timeout_ns = timeout_ns;
-	if (next_call_fails())
-		return -gpu.fail_errno;
 	real.ring = real_ring(fence->ring);
 	if (gpu.ends_before_poll)
 		(void)REAL(amdgpu_cs_query_fence_status)(&real, AMDGPU_TIMEOUT_INFINITE, 0,
@@ -416,11 +346,8 @@ int amdgpu_cs_query_fence_status(struct amdgpu_cs_fence *fence, uint64_t timeout
 
 int amdgpu_cs_query_reset_state2(amdgpu_context_handle context, uint64_t *flags)
 {
-	int ret;
+	int ret = REAL(amdgpu_cs_query_reset_state2)(context, flags);
 
-	if (next_call_fails())
-		return -gpu.fail_errno;
-	ret = REAL(amdgpu_cs_query_reset_state2)(context, flags);
 	*flags |= gpu.context_flags;
 	return ret;
 }

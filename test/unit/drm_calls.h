@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The plugin's calls of libdrm_amdgpu, on the way to the real library and the simulated GPUs. A
- * test counts them, makes one fail, and changes what the library says of the GPU. The program is
- * linked with the simulator, which has the machine "eight".
- */
+/* Some of the plugin's calls of libdrm_amdgpu, on the way to the real library and the simulated
+ * GPUs: a test changes what the library says of the GPU, and counts. The program is linked with the
+ * simulator, which has the machine "eight". test/faults makes each call fail. */
 #ifndef TEST_UNIT_DRM_CALLS_H
 #define TEST_UNIT_DRM_CALLS_H
 
@@ -50,12 +49,11 @@ extern struct drm_calls {
 	atomic_uint unaligned_copies;
 	/* GPU addresses of large BOs that are not at multiples of 2 MiB. */
 	atomic_uint small_page_addresses;
-	/* The number of the call that fails, from 1; 0: none. */
-	unsigned int fail_at;
-	int fail_errno;
-	atomic_uint calls;
-	/* Objects that are there, and the most at once. */
-	atomic_int objects, most_objects;
+	/* With what the library fails to open a GPU, and how often the plugin opens one. */
+	int open_errno;
+	atomic_uint opens;
+	/* BOs that are there, and the most at once. */
+	atomic_int bos, most_bos;
 	atomic_uint submissions;
 	atomic_uint polls;
 	atomic_int in_list;

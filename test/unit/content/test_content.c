@@ -179,10 +179,10 @@ TEST(bos_are_imported_while_a_slot_needs_them)
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &little), 0);
 	assert_true(image_is_filled(set));
-	assert_in_range(gpu.most_objects, 30, 400);
-	gpu.most_objects = 0;
+	assert_in_range(gpu.most_bos, 30, 400);
+	gpu.most_bos = 0;
 	assert_int_equal(content_load(&set->job, 1, &little), 0);
-	assert_in_range(gpu.most_objects, 30, 400);
+	assert_in_range(gpu.most_bos, 30, 400);
 }
 
 TEST(eight_gpus_are_copied_at_the_same_time)
@@ -209,7 +209,7 @@ TEST(gpus_without_contents_need_no_engine)
 	assert_int_equal(content_save(&job, 1, &settings), 0);
 	assert_int_equal(content_load(&job, 1, &settings), 0);
 	assert_int_equal(content_save(NULL, 0, &settings), 0);
-	assert_int_equal(gpu.calls, 0);
+	assert_int_equal(gpu.opens, 0);
 }
 
 /* The copies of the other GPUs may end early. */
@@ -398,7 +398,7 @@ TEST(libdrm_reads_no_endless_list_of_names)
 
 		print_message("case %s\n", cases[i].name);
 		unit_forget_lines();
-		gpu.calls = 0;
+		gpu.opens = 0;
 		if (target)
 			assert_int_equal(symlink(target, path), 0);
 		if (cases[i].mode)
@@ -407,7 +407,7 @@ TEST(libdrm_reads_no_endless_list_of_names)
 		assert_int_equal(content_save(&set->job, 1, &settings), cases[i].ret);
 		if (cases[i].ret)
 			assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "amdgpu.ids");
-		assert_int_equal(gpu.calls > 0, !cases[i].ret);
+		assert_int_equal(gpu.opens, !cases[i].ret);
 		(void)unlink(path);
 	}
 }

@@ -84,8 +84,7 @@ TEST(the_error_of_a_short_thread_is_reported)
 	_cleanup_set_ struct set *set = make_set((const uint64_t[]){ 3 * PAGE, PAGE, 7 * PAGE, 0 });
 
 	threads.returns_after_the_end = true;
-	gpu.fail_at = 1;
-	gpu.fail_errno = EACCES;
+	gpu.open_errno = EACCES;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EACCES);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", strerror(EACCES));
 }
