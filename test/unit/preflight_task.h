@@ -13,6 +13,9 @@ enum {
 	MQD = 2048,
 };
 
+/* An edit of the GPUs' generation. */
+#define GFX(version) "s/^gfx_target_version .*/gfx_target_version " version "/"
+
 /* Gives the machine GPUs with other properties. @edit is a sed command for their property files. */
 static inline void change_gpus(const char *edit)
 {
@@ -32,9 +35,7 @@ static inline struct fake_process *make_process_with(struct fake_queue queue)
 {
 	struct fake_process *process;
 
-	for (size_t i = 0; i < PROCESSES; i++)
-		free(kernel.processes[i].bos);
-	memset(kernel.processes, 0, sizeof(kernel.processes));
+	forget_processes();
 	process = make_process();
 	process->queues[process->num_queues++] = queue;
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000000);

@@ -58,14 +58,13 @@ TEST(what_the_driver_refuses_is_explained)
 TEST(an_old_driver_is_refused_with_force_too)
 {
 	struct fake_process *process = make_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
 
 	kernel.kfd_minor = 7;
 	assert_refused(process, "1.7", "Linux 5.18");
 	assert_final(process, "1.8");
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
 	kernel.kfd_minor = 8;
-	dump_one(fd, 5);
+	dump_process(process);
 }
 
 #define REFUSALS "docs/refusals.md"
@@ -176,30 +175,26 @@ TEST(events_that_restore_does_not_make_are_refused)
 			assert_refused(process, words, "destroy the event");
 			assert_force_dumps(process, words);
 		} else {
-			_cleanup_close_ int fd = open_kfd_of(process);
-
-			dump_one(fd, 5);
+			dump_process(process);
 		}
 	}
 }
 
 TEST(high_precision_on_gfx950_is_refused)
 {
-#define GFX "s/^gfx_target_version .*/gfx_target_version "
 	static const struct {
 		const char *gpus, *environment;
 		bool bad;
 	} cases[] = {
-		{ GFX "90500/", "A=1%cHSA_HIGH_PRECISION_MODE=1%cB=2%c", true },
-		{ GFX "90500/", "HSA_HIGH_PRECISION_MODE=yes%c", true },
-		{ GFX "90500/", "A=1%cHSA_HIGH_PRECISION_MODE=0%cB=2%c", false },
-		{ GFX "90500/", "XHSA_HIGH_PRECISION_MODE=1%cHSA_HIGH_PRECISION_MODE=%c", false },
-		{ GFX "90402/", "HSA_HIGH_PRECISION_MODE=1%c", false },
+		{ GFX("90500"), "A=1%cHSA_HIGH_PRECISION_MODE=1%cB=2%c", true },
+		{ GFX("90500"), "HSA_HIGH_PRECISION_MODE=yes%c", true },
+		{ GFX("90500"), "A=1%cHSA_HIGH_PRECISION_MODE=0%cB=2%c", false },
+		{ GFX("90500"), "XHSA_HIGH_PRECISION_MODE=1%cHSA_HIGH_PRECISION_MODE=%c", false },
+		{ GFX("90402"), "HSA_HIGH_PRECISION_MODE=1%c", false },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process;
-		_cleanup_close_ int fd = -1;
 
 		print_message("case %zu\n", i);
 		change_gpus(cases[i].gpus);
@@ -211,8 +206,7 @@ TEST(high_precision_on_gfx950_is_refused)
 			assert_force_dumps(process, "HSA_HIGH_PRECISION_MODE");
 			continue;
 		}
-		fd = open_kfd_of(process);
-		dump_one(fd, 5);
+		dump_process(process);
 	}
 }
 
@@ -247,13 +241,12 @@ TEST(a_file_with_another_pasid_gives_no_vm)
 TEST(a_process_of_the_initial_pid_namespace_is_not_taken_for_one_of_another)
 {
 	const struct fake_process *process = make_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
 
 	kernel.num_open_renders = 2;
 	make_files(32771, 32771, 32770);
 	assert_int_equal(mkdir(unit_path("process/context_0"), 0700), 0);
 	kernel.in_pid_namespace = true;
-	dump_one(fd, 5);
+	dump_process(process);
 	assert_int_equal(rmdir(unit_path("process/context_0")), 0);
 }
 
@@ -303,8 +296,7 @@ TEST(a_process_without_a_vm_is_not_paused_on_an_old_kernel)
 		(void)unlink(unit_path("process/vram_1997"));
 		(void)unlink(unit_path("process/vram_57300"));
 		(void)rmdir(unit_path("process"));
-		free(kernel.processes[0].bos);
-		memset(kernel.processes, 0, sizeof(kernel.processes));
+		forget_processes();
 	}
 }
 
@@ -312,19 +304,14 @@ TEST(a_process_without_a_vm_is_not_paused_on_an_old_kernel)
 TEST(a_process_with_a_vm_is_dumped_on_an_old_kernel)
 {
 	for (size_t i = 0; i < 2; i++) {
-		struct fake_process *process = make_process_of_an_old_kernel(i ? 32769 : 0);
-		int fd = open_kfd_of(process);
+		const struct fake_process *process = make_process_of_an_old_kernel(i ? 32769 : 0);
 
 		print_message("case %zu\n", i);
 		kernel.num_open_renders = i ? 2 : 1;
 		if (i)
 			make_files(32769, 32769, 32769);
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
-		end_dump(0);
-		(void)close(fd);
-		free(kernel.processes[0].bos);
-		memset(kernel.processes, 0, sizeof(kernel.processes));
+		dump_process(process);
+		forget_processes();
 	}
 }
 
@@ -345,12 +332,9 @@ TEST(ordinary_processes_have_a_vm_of_each_gpu)
 
 	for (size_t i = 0; i <= ARRAY_SIZE(pasids); i++) {
 		struct fake_process *process;
-		_cleanup_close_ int fd = -1;
 
 		print_message("case %zu\n", i);
-		for (size_t j = 0; j < PROCESSES; j++)
-			free(kernel.processes[j].bos);
-		memset(kernel.processes, 0, sizeof(kernel.processes));
+		forget_processes();
 		process = make_process();
 		kernel.num_open_renders = 2;
 		if (i < ARRAY_SIZE(pasids)) {
@@ -359,9 +343,8 @@ TEST(ordinary_processes_have_a_vm_of_each_gpu)
 			process->num_bos = 0;
 			kernel.num_open_renders = 0;
 		}
-		fd = open_kfd_of(process);
 		unit_forget_lines();
-		dump_one(fd, 5);
+		dump_process(process);
 		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 	}
 }
@@ -381,11 +364,10 @@ TEST(a_process_without_bos_is_dumped_elsewhere)
 
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		struct fake_process *process = make_process_without_bos();
-		_cleanup_close_ int fd = open_kfd_of(process);
 
 		kernel.no_bo_errno = errors[i];
 		unit_forget_lines();
-		dump_one(fd, 5);
+		dump_process(process);
 		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), i > 0);
 		assert_int_equal(unit_count_lines("process without BOs"), i > 0);
 	}
@@ -398,21 +380,16 @@ TEST(a_gpu_that_the_job_does_not_use_is_named)
 		const uint32_t gpu_c = 0xa7ac;
 		struct fake_process *process =
 			make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
-		int fd;
 
 		add_device(process, gpu_c, gpu_c);
 		add_bo(process, gpu_c, KFD_BO_MMIO_REMAP, 0x3000, 0x1000, 0);
 		if (has_queue)
 			process->queues[0].gpu_id = gpu_c;
-		fd = open_kfd_of(process);
 		unit_forget_lines();
-		start_dump();
-		assert_int_equal(dump_file(fd, 5), 0);
-		end_dump(0);
+		dump_process(process);
 		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), !has_queue);
 		assert_int_equal(
 			unit_count_lines("GPU 0xa7ac: the job sees it and does not use it"),
 			!has_queue);
-		(void)close(fd);
 	}
 }

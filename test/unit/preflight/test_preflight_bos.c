@@ -7,40 +7,27 @@ TEST(a_buffer_of_gfx12_is_refused)
 {
 	struct fake_process *process = make_process();
 
-	change_gpus("s/^gfx_target_version .*/gfx_target_version 120001/");
+	change_gpus(GFX("120001"));
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
 	assert_refused(process, "gfx12", "newer plugin");
 	assert_final(process, "gfx12");
 }
 
+#define POOLS "memory pools of HIP (hipMallocAsync()) and of frameworks"
+
 static const struct {
-	struct kfd_bo_bucket bo;
+	uint64_t addr;
+	uint32_t flags;
 	const char *gpus, *words, *remedy;
 	bool final;
 } bad_bos[] = {
-	{ { .addr = 4096, .alloc_flags = 0 }, "", "unknown kind", "newer plugin", true },
-	{ { .addr = 4096, .alloc_flags = 3 }, "", "flags 0x3", "newer plugin", true },
-	{ { .addr = 4096, .alloc_flags = 0x20 }, "", "flags 0x20", "newer plugin", true },
-	{ { .addr = 0, .alloc_flags = KFD_BO_VRAM },
-	  "",
-	  "virtual memory",
-	  "memory pools of HIP (hipMallocAsync()) and of frameworks",
-	  true },
-	{ { .addr = 4096, .alloc_flags = KFD_BO_VRAM | 0x20 },
-	  "",
-	  "flags 0x21",
-	  "newer plugin",
-	  false },
-	{ { .addr = 4096, .alloc_flags = KFD_BO_GTT | 1u << 22 },
-	  "",
-	  "flags 0x400002",
-	  "newer plugin",
-	  false },
-	{ { .addr = 4096, .alloc_flags = KFD_BO_GTT | KFD_BO_AQL_QUEUE_MEM },
-	  "s/^gfx_target_version .*/gfx_target_version 80003/",
-	  "half",
-	  "gfx9",
-	  true },
+	{ 4096, 0, "", "unknown kind", "newer plugin", true },
+	{ 4096, 3, "", "flags 0x3", "newer plugin", true },
+	{ 4096, 0x20, "", "flags 0x20", "newer plugin", true },
+	{ 0, KFD_BO_VRAM, "", "virtual memory", POOLS, true },
+	{ 4096, KFD_BO_VRAM | 0x20, "", "flags 0x21", "newer plugin", false },
+	{ 4096, KFD_BO_GTT | 1u << 22, "", "flags 0x400002", "newer plugin", false },
+	{ 4096, KFD_BO_GTT | KFD_BO_AQL_QUEUE_MEM, GFX("80003"), "half", "gfx9", true },
 };
 
 TEST(bos_that_would_be_others_are_refused)
@@ -52,8 +39,7 @@ TEST(bos_that_would_be_others_are_refused)
 		print_message("case %zu\n", i);
 		change_gpus(bad_bos[i].gpus);
 		process = make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
-		bo = add_bo(process, GPU_B, bad_bos[i].bo.alloc_flags, bad_bos[i].bo.addr, 4096,
-			    1 << 20);
+		bo = add_bo(process, GPU_B, bad_bos[i].flags, bad_bos[i].addr, 4096, 1 << 20);
 		assert_int_equal(bo - process->bos, 3);
 		assert_refused(process, "BO 3 of 4096 bytes", bad_bos[i].remedy);
 		assert_logged("Error (amdgpu_plugin): ", bad_bos[i].words);
@@ -85,12 +71,11 @@ TEST(a_gpu_is_asked_once_whether_it_lists_mappings)
 TEST(known_flags_are_dumped)
 {
 	struct fake_process *process = make_process();
-	_cleanup_close_ int fd = open_kfd_of(process);
 
 	for (uint32_t bit = 23; bit < 32; bit++)
 		add_bo(process, GPU_B, KFD_BO_VRAM | 1u << bit, (uint64_t)bit << 20, 0x1000,
 		       0x100000000 + (bit << 12));
-	dump_one(fd, 5);
+	dump_process(process);
 	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 }
 

@@ -2,42 +2,21 @@
 /* Refusals of queues, and what the dump asks the kernel about compute queues. */
 #include "preflight_task.h"
 
+#define EIGHT_XCCS "s/^num_xcc .*/num_xcc 8/"
+#define PARTITION  GFX("90402") ";s/^location_id [1-9].*/location_id 25344/"
+
 static const struct {
 	const char *what, *gpus;
 	struct fake_queue queue;
 	const char *words, *remedy;
 } bad_queues[] = {
-	{ "one XCC of eight",
-	  "s/^num_xcc .*/num_xcc 8/",
-	  { GPU_B, COMPUTE, 3, 4096, MQD },
-	  "queue 3 of type 0 on GPU 0xdfd4",
-	  "CPX" },
-	{ "all but one",
-	  "s/^num_xcc .*/num_xcc 8/",
-	  { GPU_B, COMPUTE, 3, 4096, 7 * MQD },
-	  "XCC",
-	  "6.18" },
-	{ "gfx11",
-	  "s/^gfx_target_version .*/gfx_target_version 110000/",
-	  { GPU_B, SDMA, 0, 0, 512 },
-	  "gfx11",
-	  "destroy its queues" },
-	{ "gfx11.5",
-	  "s/^gfx_target_version .*/gfx_target_version 110500/",
-	  { GPU_B, COMPUTE, 0, 4096, MQD },
-	  "gfx11 or newer",
-	  "destroy its queues" },
+	{ "one XCC", EIGHT_XCCS, { GPU_B, COMPUTE, 3, 4096, MQD }, "3 of type 0 on GPU", "CPX" },
+	{ "all but one", EIGHT_XCCS, { GPU_B, COMPUTE, 3, 4096, 7 * MQD }, "XCC", "6.18" },
+	{ "gfx11", GFX("110000"), { GPU_B, SDMA, 0, 0, 512 }, "gfx11", "destroy its" },
+	{ "gfx11.5", GFX("110500"), { GPU_B, COMPUTE, 0, 4096, MQD }, "gfx11 or newer", "its" },
 	{ "no place for waves", "", { GPU_B, COMPUTE, 0, 0, MQD }, "waves", "cwsr_enable" },
-	{ "a partition",
-	  "s/^gfx_target_version .*/gfx_target_version 90402/;s/^location_id [1-9].*/location_id 25344/",
-	  { GPU_B, COMPUTE, 3, 4096, MQD },
-	  "queue 3 of type 0 on GPU 0xdfd4 is on a partition",
-	  "SPX" },
-	{ "a type from the future",
-	  "",
-	  { GPU_B, 6, 7, 4096, MQD },
-	  "queue 7 of type 6",
-	  "newer plugin" },
+	{ "a partition", PARTITION, { GPU_B, COMPUTE, 3, 4096, MQD }, "is on a partition", "SPX" },
+	{ "of the future", "", { GPU_B, 6, 7, 4096, MQD }, "queue 7 of type 6", "newer plugin" },
 	/* The kernel's own queue, which debuggers use. */
 	{ "HIQ", "", { GPU_B, 2, 7, 4096, MQD }, "queue 7 of type 2", "newer plugin" },
 };
@@ -61,14 +40,13 @@ TEST(queues_that_a_kernel_saves_whole_are_not)
 		const char *gpus;
 		struct fake_queue queue;
 	} cases[] = {
-		{ "s/^num_xcc .*/num_xcc 8/", { GPU_B, COMPUTE, 0, 4096, 8 * MQD } },
+		{ EIGHT_XCCS, { GPU_B, COMPUTE, 0, 4096, 8 * MQD } },
 		/* Copy engines have no XCC. */
-		{ "s/^num_xcc .*/num_xcc 8/", { GPU_B, SDMA, 0, 0, 512 } },
-		{ "s/^num_xcc .*/num_xcc 8/", { GPU_B, SDMA_XGMI, 0, 0, 512 } },
+		{ EIGHT_XCCS, { GPU_B, SDMA, 0, 0, 512 } },
+		{ EIGHT_XCCS, { GPU_B, SDMA_XGMI, 0, 0, 512 } },
 		/* Older kernels do not report the number of XCCs. */
 		{ "/^num_xcc/d", { 0xbeef, COMPUTE, 0, 4096, MQD } },
-		{ "s/^gfx_target_version .*/gfx_target_version 100302/",
-		  { GPU_B, COMPUTE, 0, 4096, MQD } },
+		{ GFX("100302"), { GPU_B, COMPUTE, 0, 4096, MQD } },
 		{ "/^gfx_target_version/d", { GPU_B, COMPUTE, 0, 4096, MQD } },
 	};
 
@@ -80,11 +58,10 @@ TEST(queues_that_a_kernel_saves_whole_are_not)
 		change_gpus(cases[i].gpus);
 		process = make_process_with(cases[i].queue);
 		for (size_t j = 0; j < ARRAY_SIZE(record_sizes); j++) {
-			_cleanup_close_ int fd = open_kfd_of(process);
 
 			kernel.bo_record_size = record_sizes[j];
 			unit_forget_lines();
-			dump_one(fd, 5);
+			dump_process(process);
 			assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 		}
 	}
@@ -92,20 +69,15 @@ TEST(queues_that_a_kernel_saves_whole_are_not)
 
 TEST(other_generations_have_no_control_stack_in_the_kernel)
 {
-	static const char *const versions[] = { "80003", "100100" };
+	static const char *const versions[] = { GFX("80003"), GFX("100100") };
 
 	kernel.mqd_stack = CTL_STACK + 1;
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-		char edit[64];
 		struct fake_process *process;
-		_cleanup_close_ int fd = -1;
 
-		(void)snprintf(edit, sizeof(edit),
-			       "s/^gfx_target_version .*/gfx_target_version %s/", versions[i]);
-		change_gpus(edit);
+		change_gpus(versions[i]);
 		process = make_process_with((struct fake_queue){ GPU_B, COMPUTE, 5, 4096, MQD });
-		fd = open_kfd_of(process);
-		dump_one(fd, 5);
+		dump_process(process);
 	}
 }
 
@@ -185,15 +157,13 @@ TEST(the_kernel_is_asked_for_each_kind_of_queue)
 	fake_kernel_share();
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process;
-		_cleanup_close_ int fd = -1;
 
 		print_message("case %zu\n", i);
 		kernel.trials = 0;
 		change_gpus(cases[i].gpus);
 		process = make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
 		process->queues[process->num_queues++] = cases[i].other;
-		fd = open_kfd_of(process);
-		dump_one(fd, 5);
+		dump_process(process);
 		assert_int_equal(kernel.trials, cases[i].trials);
 	}
 }
@@ -207,16 +177,15 @@ TEST(a_queue_of_eight_xccs_at_rest_states_one_mqd)
 	} cases[] = { { { GPU_B, COMPUTE, 3, 4096, 8 * MQD }, MQD + 8 * 4096 },
 		      { { GPU_B, SDMA, 3, 0, 8 * 512 }, 512 } };
 
-	change_gpus("s/^num_xcc .*/num_xcc 8/");
+	change_gpus(EIGHT_XCCS);
 	kernel.mqd_stack = 8 * 4096;
 	kernel.at_rest = true;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process = make_process_with(cases[i].queue);
-		_cleanup_close_ int fd = open_kfd_of(process);
 		_cleanup_kfd_ CriuKfd *kfd = NULL;
 
 		print_message("case %zu\n", i);
-		dump_one(fd, 5);
+		dump_process(process);
 		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 		assert_int_equal(kernel.trial.priv_data_size,
 				 8 + 8 * 8 + kernel.bo_record_size + QUEUE_RECORD + cases[i].state);
@@ -234,11 +203,8 @@ TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 		const char *gpus;
 		struct fake_queue queue;
 	} cases[] = {
-		{ "s/^gfx_target_version .*/gfx_target_version 110000/",
-		  { GPU_B, COMPUTE, 3, 4096, MQD } },
-		{ "s/^gfx_target_version .*/gfx_target_version 90402/;"
-		  "s/^location_id [1-9].*/location_id 25344/",
-		  { GPU_B, COMPUTE, 3, 4096, MQD } },
+		{ GFX("110000"), { GPU_B, COMPUTE, 3, 4096, MQD } },
+		{ PARTITION, { GPU_B, COMPUTE, 3, 4096, MQD } },
 		{ "", { GPU_B, SDMA, 3, 0, 512 } },
 	};
 
@@ -246,12 +212,10 @@ TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process;
-		_cleanup_close_ int fd = -1;
 
 		change_gpus(cases[i].gpus);
 		process = make_process_with(cases[i].queue);
-		fd = open_kfd_of(process);
-		dump_one(fd, 5);
+		dump_process(process);
 		assert_int_equal(kernel.trials, 0);
 	}
 	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);

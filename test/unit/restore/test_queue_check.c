@@ -17,19 +17,21 @@
 #define PQ_CONTROL 580
 
 /* Edits of the properties of all GPUs. */
-#define EIGHT_XCCS "s/^num_xcc .*/num_xcc 8/"
-#define MI300      "s/^gfx_target_version .*/gfx_target_version 90402/"
-#define ONE_DEVICE "s/^location_id [1-9].*/location_id 25344/"
+#define EIGHT_XCCS  "s/^num_xcc .*/num_xcc 8/"
+#define SMALL_STACK "$actl_stack_size 4096"
+#define MI300       "s/^gfx_target_version .*/gfx_target_version 90402/"
+#define ONE_DEVICE  "s/^location_id [1-9].*/location_id 25344/"
+#define PARTITION   MI300 ";" ONE_DEVICE
 
 struct saved_queue {
-	uint32_t gpu_id, type, mqds, stack;
+	uint32_t type, mqds, stack;
 	/* What the MQD states. */
 	uint32_t mqd_stack;
 	/* Bits that the last MQD has at this offset. */
 	uint32_t offset, bits;
 };
 
-static const struct saved_queue good = { USER_ID, 0, 1, STACK, STACK, 0, 0 };
+static const struct saved_queue good = { 0, 1, STACK, STACK, 0, 0 };
 
 static void set_at(uint8_t *at, uint32_t value)
 {
@@ -46,7 +48,7 @@ static void give_queue(const struct saved_queue *queue)
 	set_at(data, 1);
 	/* The handle of the second BO. */
 	set_at(data + 8 + 8 + BO_RECORD + 8, 1);
-	set_at(record + 64, queue->gpu_id);
+	set_at(record + 64, USER_ID);
 	set_at(record + 68, queue->type);
 	set_at(record + 76, 3);
 	set_at(record + 104, 0x100000);
@@ -114,13 +116,13 @@ static void with_force(bool on)
 TEST(queues_with_all_their_state_are_restored)
 {
 	static const struct saved_queue cases[] = {
-		{ USER_ID, 0, 1, STACK, STACK, 0, 0 },
+		{ 0, 1, STACK, STACK, 0, 0 },
 		/* UNORD_DISPATCH, and the size of the ring. */
-		{ USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 28 | 9 },
+		{ 0, 1, STACK, STACK, PQ_CONTROL, 1u << 28 | 9 },
 		/* A copy engine has no control stack. */
-		{ USER_ID, 1, 1, 0, STACK, 0, 0 },
+		{ 1, 1, 0, STACK, 0, 0 },
 		/* Nor has a queue whose MQD and GPU state none. */
-		{ USER_ID, 0, 1, 0, 0, 0, 0 },
+		{ 0, 1, 0, 0, 0, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -139,7 +141,7 @@ TEST(a_queue_without_its_control_stack_is_refused)
 	static const uint32_t stacks[] = { 0, STACK - 4 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
-		const struct saved_queue queue = { USER_ID, 0, 1, stacks[i], STACK, 0, 0 };
+		const struct saved_queue queue = { 0, 1, stacks[i], STACK, 0, 0 };
 
 		give_queue(&queue);
 		assert_refused("without its control stack");
@@ -157,7 +159,7 @@ TEST(a_queue_without_its_control_stack_is_refused)
 /* The MQDs of a queue: cp_hqd_cntl_stack_offset, and cp_hqd_wg_state_offset. */
 static void give_waves(uint32_t mqds, uint32_t stack_offset, uint32_t state_offset)
 {
-	const struct saved_queue queue = { USER_ID, 0, mqds, 0, STACK, 0, 0 };
+	const struct saved_queue queue = { 0, mqds, 0, STACK, 0, 0 };
 	uint8_t *mqd;
 
 	give_queue(&queue);
@@ -186,7 +188,7 @@ TEST(a_queue_without_waves_gets_an_empty_control_stack)
 /* No GPU has that much, so force does not make RESTORE allocate it. */
 TEST(an_impossible_control_stack_is_refused)
 {
-	const struct saved_queue queue = { USER_ID, 0, 1, 0, 0xffffffff, 0, 0 };
+	const struct saved_queue queue = { 0, 1, 0, 0xffffffff, 0, 0 };
 
 	with_force(true);
 	give_queue(&queue);
@@ -199,10 +201,8 @@ TEST(an_impossible_control_stack_is_refused)
 
 TEST(a_queue_of_another_gpu_is_refused)
 {
-	struct saved_queue queue = good;
-
-	queue.gpu_id = USER_ID + 1;
-	give_queue(&queue);
+	give_queue(&good);
+	set_at(image->priv_data.data + QUEUE_OFFSET + 64, USER_ID + 1);
 	assert_fails(restore_queues());
 	assert_logged("Error (amdgpu_plugin): kfd 5: queue 3 is on GPU", "lacks");
 	assert_int_equal(calls(KFD_RESTORE), 0);
@@ -235,69 +235,35 @@ static void copy_gpu_to_image(void)
 	image->device_entries[1]->num_xcc = present->num_xcc;
 }
 
+#define RIGHTS "rights of the kernel"
+
 static const struct {
-	const char *gpus;
-	const char *parameter;
+	const char *gpus, *cwsr_enable;
 	uint32_t kfd_minor;
 	struct saved_queue queue;
 	const char *words;
 	bool can_be_forced;
 } harmful[] = {
-	{ "",
-	  "1\n",
-	  18,
-	  { USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 30 },
-	  "rights of the kernel",
-	  false },
-	{ "",
-	  "1\n",
-	  18,
-	  { USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 31 },
-	  "rights of the kernel",
-	  false },
-	{ EIGHT_XCCS,
-	  "1\n",
-	  18,
-	  { USER_ID, 0, 8, 8 * STACK, STACK, PQ_CONTROL, 1u << 31 },
-	  "rights of the kernel",
-	  false },
-	{ "", "1\n", 18, { USER_ID, 1, 1, 0, 0, 0, 1u << 23 }, "rights of the kernel", false },
-	{ "$actl_stack_size 4096",
-	  "1\n",
-	  18,
-	  { USER_ID, 0, 1, STACK + 1, STACK, 0, 0 },
-	  "larger control stack",
-	  false },
-	{ "", "0\n", 18, { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "cwsr_enable=1", false },
-	{ EIGHT_XCCS, "1\n", 17, { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "fewer XCCs", true },
+	{ "", "1\n", 18, { 0, 1, STACK, STACK, PQ_CONTROL, 1u << 30 }, RIGHTS, false },
+	{ "", "1\n", 18, { 0, 1, STACK, STACK, PQ_CONTROL, 1u << 31 }, RIGHTS, false },
+	{ EIGHT_XCCS, "1\n", 18, { 0, 8, 8 * STACK, STACK, PQ_CONTROL, 1u << 31 }, RIGHTS, false },
+	{ "", "1\n", 18, { 1, 1, 0, 0, 0, 1u << 23 }, RIGHTS, false },
+	{ SMALL_STACK, "1\n", 18, { 0, 1, STACK + 1, STACK, 0, 0 }, "larger control stack", false },
+	{ "", "0\n", 18, { 0, 1, STACK, STACK, 0, 0 }, "cwsr_enable=1", false },
+	{ EIGHT_XCCS, "1\n", 17, { 0, 1, STACK, STACK, 0, 0 }, "fewer XCCs", true },
 	/* The kernel would read the other seven from its own memory. */
-	{ EIGHT_XCCS, "1\n", 18, { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "fewer XCCs", false },
-	{ EIGHT_XCCS, "1\n", 23, { USER_ID, 0, 7, STACK, STACK, 0, 0 }, "fewer XCCs", false },
-	{ EIGHT_XCCS,
-	  "1\n",
-	  17,
-	  { USER_ID, 0, 8, 8 * STACK, STACK, 0, 0 },
-	  "restores one XCC",
-	  false },
-	{ EIGHT_XCCS,
-	  "1\n",
-	  17,
-	  { USER_ID, 0, 2, 2 * STACK, STACK, 0, 0 },
-	  "restores one XCC",
-	  false },
-	{ MI300 ";" ONE_DEVICE,
-	  "1\n",
-	  18,
-	  { USER_ID, 0, 1, STACK, STACK, 0, 0 },
-	  "on a partition of a GPU",
-	  true },
+	{ EIGHT_XCCS, "1\n", 18, { 0, 1, STACK, STACK, 0, 0 }, "fewer XCCs", false },
+	{ EIGHT_XCCS, "1\n", 23, { 0, 7, STACK, STACK, 0, 0 }, "fewer XCCs", false },
+	{ EIGHT_XCCS, "1\n", 17, { 0, 8, 8 * STACK, STACK, 0, 0 }, "restores one XCC", false },
+	{ EIGHT_XCCS, "1\n", 17, { 0, 2, 2 * STACK, STACK, 0, 0 }, "restores one XCC", false },
+	{ PARTITION, "1\n", 18, { 0, 1, STACK, STACK, 0, 0 }, "on a partition of a GPU", true },
 };
 
 TEST(states_that_harm_the_kernel_are_refused)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(harmful); i++) {
 		print_message("case %zu\n", i);
-		unit_print("parameter-cwsr_enable", "%s", harmful[i].parameter);
+		unit_print("parameter-cwsr_enable", "%s", harmful[i].cwsr_enable);
 		change_gpus(harmful[i].gpus);
 		kernel.kfd_minor = harmful[i].kfd_minor;
 		give_queue(&harmful[i].queue);
@@ -321,7 +287,7 @@ TEST(other_gpus_of_one_slot_are_not_refused)
 	static const struct {
 		const char *gpus;
 		uint32_t kfd_minor;
-	} cases[] = { { MI300, 18 }, { ONE_DEVICE, 18 }, { MI300 ";" ONE_DEVICE, 17 } };
+	} cases[] = { { MI300, 18 }, { ONE_DEVICE, 18 }, { PARTITION, 17 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %zu\n", i);
@@ -341,7 +307,7 @@ TEST(copy_queues_may_have_more_or_fewer_mqds)
 	} cases[] = { { 17, 8 }, { 18, 1 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct saved_queue queue = { USER_ID, 1, cases[i].mqds, 0, 0, 0, 0 };
+		const struct saved_queue queue = { 1, cases[i].mqds, 0, 0, 0, 0 };
 
 		print_message("case %zu\n", i);
 		change_gpus(EIGHT_XCCS);
@@ -360,7 +326,7 @@ TEST(a_part_of_an_mqd_is_refused)
 	static const uint32_t types[] = { 0, 1 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		const struct saved_queue queue = { USER_ID, types[i], 1, 0, 0, 0, 0 };
+		const struct saved_queue queue = { types[i], 1, 0, 0, 0, 0 };
 		uint8_t *record;
 
 		give_queue(&queue);
@@ -374,7 +340,7 @@ TEST(a_part_of_an_mqd_is_refused)
 /* The MQD of a later XCC states more. */
 TEST(each_mqd_counts)
 {
-	const struct saved_queue queue = { USER_ID, 0, 8, 8 * STACK, STACK, STACK_SIZE, 2 * STACK };
+	const struct saved_queue queue = { 0, 8, 8 * STACK, STACK, STACK_SIZE, 2 * STACK };
 
 	change_gpus(EIGHT_XCCS);
 	give_queue(&queue);
