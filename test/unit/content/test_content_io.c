@@ -48,7 +48,7 @@ static bool refuses_direct(int fd)
 	return direct && files.no_direct;
 }
 
-ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
+static ssize_t transfer(long number, int fd, void *bytes, size_t size, off_t offset)
 {
 	if (refuses_direct(fd))
 		return -1;
@@ -58,20 +58,17 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 			return -1;
 		size = files.part < size ? files.part : size;
 	}
-	return system_call(SYS_pwrite64, fd, bytes, size, offset);
+	return system_call(number, fd, bytes, size, offset);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
+{
+	return transfer(SYS_pwrite64, fd, (void *)bytes, size, offset);
 }
 
 ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 {
-	if (refuses_direct(fd))
-		return -1;
-	if (is_affected(fd, (uint64_t)offset, size)) {
-		errno = files.error;
-		if (files.error)
-			return -1;
-		size = files.part < size ? files.part : size;
-	}
-	return system_call(SYS_pread64, fd, bytes, size, offset);
+	return transfer(SYS_pread64, fd, bytes, size, offset);
 }
 
 int fallocate(int fd, int mode, off_t offset, off_t size)
@@ -140,36 +137,22 @@ static uint64_t disk_bytes(const struct set *set)
 
 #define TEST(name) TEST_WITH(name, begin, drm_calls_end)
 
+/* Some file systems accept O_DIRECT at open() and refuse the access. They get buffered access. */
 TEST(files_on_a_disk_hold_the_same_bytes)
 {
-	_cleanup_set_ struct set *set = make_disk_set(mixed);
+	for (unsigned int no_direct = 0; no_direct < 2; no_direct++) {
+		_cleanup_set_ struct set *saved = make_disk_set(mixed), *loaded = NULL;
 
-	fill(set);
-	assert_int_equal(content_save(&set->job, 1, &settings), 0);
-	assert_true(image_is_filled(set));
-	free_set(set);
+		files.no_direct = no_direct;
+		fill(saved);
+		assert_int_equal(content_save(&saved->job, 1, &settings), 0);
+		assert_true(image_is_filled(saved));
 
-	set = make_disk_set(mixed);
-	write_uncached(set);
-	assert_int_equal(content_load(&set->job, 1, &settings), 0);
-	assert_true(bos_are_filled(set));
-}
-
-/* Some file systems accept O_DIRECT at open() and refuse the access. */
-TEST(a_file_system_without_direct_access_gets_buffered_access)
-{
-	_cleanup_set_ struct set *set = make_disk_set(mixed);
-
-	files.no_direct = true;
-	fill(set);
-	assert_int_equal(content_save(&set->job, 1, &settings), 0);
-	assert_true(image_is_filled(set));
-	free_set(set);
-
-	set = make_disk_set(mixed);
-	write_uncached(set);
-	assert_int_equal(content_load(&set->job, 1, &settings), 0);
-	assert_true(bos_are_filled(set));
+		loaded = make_disk_set(mixed);
+		write_uncached(loaded);
+		assert_int_equal(content_load(&loaded->job, 1, &settings), 0);
+		assert_true(bos_are_filled(loaded));
+	}
 }
 
 /* Sets @size bytes of BO @bo at @offset to zero. */
@@ -281,56 +264,40 @@ static uint64_t offset_case(const struct set *set, unsigned int which)
 	return which < ARRAY_SIZE(offsets) ? offsets[which] : UINT64_MAX;
 }
 
-static const int errors[] = { EIO, ENOSPC, EINTR, EDQUOT };
-
-TEST(each_error_at_each_offset_fails_the_save)
+/* EINTR only repeats the call. */
+TEST(each_error_at_each_offset_fails_the_save_or_the_load)
 {
-	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(errors); i++) {
-		_cleanup_set_ struct set *set = make_disk_set(mixed);
-		size_t fds = unit_count_fds();
+	static const int errors[] = { EIO, ENOSPC, EINTR, EDQUOT };
 
-		fill(set);
-		files.at = offset_case(set, i / ARRAY_SIZE(errors));
+	for (unsigned int i = 0; i < 7 * 2 * ARRAY_SIZE(errors); i++) {
+		_cleanup_set_ struct set *set = make_disk_set(mixed);
+		const bool saves = i / ARRAY_SIZE(errors) % 2;
+		size_t fds = unit_count_fds();
+		int ret;
+
+		if (saves)
+			fill(set);
+		else
+			write_uncached(set);
+		files.at = offset_case(set, i / 2 / ARRAY_SIZE(errors));
 		files.error = errors[i % ARRAY_SIZE(errors)];
 		files.armed = true;
 		unit_forget_lines();
-		print_message("case %s at %llu\n", strerror(files.error),
-			      (unsigned long long)files.at);
-		if (files.error == EINTR) {
-			assert_int_equal(content_save(&set->job, 1, &settings), 0);
-			assert_true(image_is_filled(set));
-		} else {
-			assert_int_equal(content_save(&set->job, 1, &settings), -files.error);
-			assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image",
-				      strerror(files.error));
-			assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
-		}
+		print_message("case %s at %llu, saves %d\n", strerror(files.error),
+			      (unsigned long long)files.at, saves);
+		ret = saves ? content_save(&set->job, 1, &settings)
+			    : content_load(&set->job, 1, &settings);
 		assert_false(files.armed);
 		assert_int_equal(unit_count_fds(), fds);
-	}
-}
-
-TEST(each_error_at_each_offset_fails_the_load)
-{
-	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(errors); i++) {
-		_cleanup_set_ struct set *set = make_disk_set(mixed);
-
-		write_uncached(set);
-		files.at = offset_case(set, i / ARRAY_SIZE(errors));
-		files.error = errors[i % ARRAY_SIZE(errors)];
-		files.armed = true;
-		unit_forget_lines();
-		print_message("case %s at %llu\n", strerror(files.error),
-			      (unsigned long long)files.at);
 		if (files.error == EINTR) {
-			assert_int_equal(content_load(&set->job, 1, &settings), 0);
-			assert_true(bos_are_filled(set));
-		} else {
-			assert_int_equal(content_load(&set->job, 1, &settings), -files.error);
-			assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image",
-				      strerror(files.error));
+			assert_int_equal(ret, 0);
+			assert_true(saves ? image_is_filled(set) : bos_are_filled(set));
+			continue;
 		}
-		assert_false(files.armed);
+		assert_int_equal(ret, -files.error);
+		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image",
+			      strerror(files.error));
+		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	}
 }
 

@@ -56,64 +56,72 @@ TEST_WITH(slots_fit_in_the_staging_memory, begin, NULL)
 	}
 }
 
-TEST_WITH(much_memory_has_large_slots, begin, NULL)
+/* The sizes in KiB. 0 for an expected value: not looked at. */
+static const struct {
+	const char *name;
+	unsigned int processors;
+	bool pairs;
+	size_t staging, contents, gpus, unit;
+	unsigned int count, threads;
+	size_t memory, size;
+} choices[] = {
+	{ "much memory: large slots", 16, false, 48 << 10, 1 << 20, 1, 0, 12, 12, 4096, 0 },
+	{ "more memory: no larger ones", 16, false, 64 << 10, 1 << 20, 1, 0, 0, 0, 4096, 0 },
+	{ "a GiB", 16, false, 1 << 20, 8 << 20, 1, 0, 12, 0, 4096, 0 },
+	{ "at least a slot of a page", 16, false, 0, 1 << 20, 1, 0, 1, 0, 0, 4 },
+	{ "little memory", 16, false, 8192, 1 << 20, 1, 0, 12, 0, 0, 0 },
+	{ "less memory: fewer slots", 16, false, 4096, 1 << 20, 1, 0, 8, 0, 512, 0 },
+	{ "2 MiB", 16, false, 2048, 1 << 20, 1, 0, 4, 0, 0, 0 },
+	{ "1 MiB: smaller slots", 16, false, 1024, 1 << 20, 1, 0, 4, 0, 256, 0 },
+	{ "a page of contents", 16, false, 8192, 4, 1, 0, 1, 0, 0, 4 },
+	{ "eight GPUs, much memory", 16, false, 48 << 10, 1 << 20, 8, 0, 0, 0, 4096, 0 },
+	{ "GPUs share the processors: 2", 16, false, 8192, 1 << 20, 2, 0, 12, 0, 0, 0 },
+	{ "GPUs share the processors: 4", 16, false, 8192, 1 << 20, 4, 0, 8, 0, 0, 0 },
+	{ "GPUs share the processors: 8", 16, false, 8192, 1 << 20, 8, 0, 4, 0, 0, 0 },
+	{ "GPUs share the processors: 64", 16, false, 8192, 1 << 20, 64, 0, 4, 0, 0, 0 },
+	{ "many processors", 128, false, 8192, 1 << 20, 8, 0, 12, 0, 0, 0 },
+	{ "two processors", 2, false, 8192, 1 << 20, 1, 0, 8, 0, 1024, 0 },
+	{ "two processors, two GPUs", 2, false, 8192, 1 << 20, 2, 0, 4, 0, 0, 0 },
+	{ "unknown processors are many", 0, false, 8192, 1 << 20, 8, 0, 12, 0, 0, 0 },
+	{ "pairs, unknown processors", 0, true, 8192, 1 << 20, 8, 0, 0, 8, 0, 0 },
+	{ "pairs, the same, much memory", 0, true, 48 << 10, 1 << 20, 8, 0, 0, 12, 0, 0 },
+	{ "pairs share the memory", 16, true, 48 << 10, 1 << 20, 1, 0, 24, 12, 2048, 0 },
+	{ "a thread has a processor", 16, true, 48 << 10, 1 << 20, 8, 0, 0, 2, 2048, 0 },
+	{ "more GPUs than processors", 16, true, 48 << 10, 1 << 20, 64, 0, 0, 1, 0, 0 },
+	{ "pairs, two processors", 2, true, 48 << 10, 1 << 20, 1, 0, 0, 2, 4096, 0 },
+	{ "a page of contents, one pair", 16, true, 8192, 4, 1, 0, 2, 1, 0, 4 },
+	{ "units of huge pages", 16, false, 48 << 10, 1 << 20, 1, 2048, 12, 0, 0, 2048 },
+	{ "smaller units", 16, false, 48 << 10, 1 << 20, 1, 256, 11, 0, 0, 4096 },
+};
+
+UNIT_TEST(slots_fit_the_memory_the_contents_and_the_processors)
 {
-	assert_int_equal(slots_choose(48 * MIB, GIB, 1, 1).memory, 4 * MIB);
-	assert_int_equal(slots_choose(48 * MIB, GIB, 1, 1).count, 12);
-	assert_int_equal(slots_choose(64 * MIB, GIB, 1, 1).memory, 4 * MIB);
-	assert_int_equal(slots_choose(GIB, 8 * GIB, 1, 1).memory, 4 * MIB);
-	assert_int_equal(slots_choose(GIB, 8 * GIB, 1, 1).count, 12);
+	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
+		const uint64_t staging = choices[i].staging * KIB,
+			       contents = choices[i].contents * KIB;
+		const uint64_t unit = choices[i].unit ? choices[i].unit * KIB : 1;
+		struct slots slots;
+
+		print_message("case %s\n", choices[i].name);
+		processors = choices[i].processors;
+		slots = choices[i].pairs ? slots_choose_pairs(staging, contents, choices[i].gpus)
+					 : slots_choose(staging, contents, choices[i].gpus, unit);
+		if (choices[i].count)
+			assert_int_equal(slots.count, choices[i].count);
+		if (choices[i].threads)
+			assert_int_equal(slots.threads, choices[i].threads);
+		if (choices[i].memory)
+			assert_int_equal(slots.memory, choices[i].memory * KIB);
+		if (choices[i].size)
+			assert_int_equal(slots.size, choices[i].size * KIB);
+	}
 }
 
-TEST_WITH(one_slot_of_one_page_is_the_least, begin, NULL)
+TEST_WITH(few_contents_have_no_more_memory, begin, NULL)
 {
-	struct slots slots = slots_choose(0, GIB, 1, 1);
+	struct slots slots = slots_choose(8 * MIB, MIB, 1, 1);
 
-	assert_int_equal(slots.count, 1);
-	assert_int_equal(slots.size, PAGE);
-}
-
-TEST_WITH(little_memory_has_fewer_slots_before_they_become_small, begin, NULL)
-{
-	assert_int_equal(slots_choose(8 * MIB, GIB, 1, 1).count, 12);
-	assert_int_equal(slots_choose(4 * MIB, GIB, 1, 1).count, 8);
-	assert_int_equal(slots_choose(4 * MIB, GIB, 1, 1).memory, 512 * KIB);
-	assert_int_equal(slots_choose(2 * MIB, GIB, 1, 1).count, 4);
-	assert_int_equal(slots_choose(1 * MIB, GIB, 1, 1).count, 4);
-	assert_int_equal(slots_choose(1 * MIB, GIB, 1, 1).memory, 256 * KIB);
-}
-
-TEST_WITH(few_contents_have_few_slots, begin, NULL)
-{
-	struct slots slots = slots_choose(8 * MIB, PAGE, 1, 1);
-
-	assert_int_equal(slots.count, 1);
-	assert_int_equal(slots.size, PAGE);
-	slots = slots_choose(8 * MIB, MIB, 1, 1);
 	assert_in_range(slots.count * slots.memory, MIB, MIB + 8 * SLOT_MARGIN);
-}
-
-TEST_WITH(gpus_share_the_processors, begin, NULL)
-{
-	assert_int_equal(slots_choose(48 * MIB, GIB, 8, 1).memory, 4 * MIB);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 2, 1).count, 12);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 4, 1).count, 8);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 8, 1).count, 4);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 64, 1).count, 4);
-	processors = 128;
-	assert_int_equal(slots_choose(8 * MIB, GIB, 8, 1).count, 12);
-	processors = 2;
-	assert_int_equal(slots_choose(8 * MIB, GIB, 1, 1).count, 8);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 1, 1).memory, MIB);
-	assert_int_equal(slots_choose(8 * MIB, GIB, 2, 1).count, 4);
-}
-
-TEST_WITH(unknown_processors_are_many, begin, NULL)
-{
-	processors = 0;
-	assert_int_equal(slots_choose(8 * MIB, GIB, 8, 1).count, 12);
-	assert_int_equal(slots_choose_pairs(8 * MIB, GIB, 8).threads, 8);
-	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 8).threads, 12);
 }
 
 TEST_WITH(slots_of_pairs_are_even, begin, NULL)
@@ -125,34 +133,6 @@ TEST_WITH(slots_of_pairs_are_even, begin, NULL)
 		assert_int_equal(slots.count, 2 * slots.threads);
 		assert_in_range(slots.threads, 1, 12);
 	}
-}
-
-TEST_WITH(pairs_share_the_memory_of_other_slots, begin, NULL)
-{
-	struct slots slots = slots_choose_pairs(48 * MIB, GIB, 1);
-
-	assert_int_equal(slots.threads, 12);
-	assert_int_equal(slots.count, 24);
-	assert_int_equal(slots.memory, 2 * MIB);
-}
-
-TEST_WITH(a_thread_with_a_pair_has_a_processor, begin, NULL)
-{
-	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 8).threads, 2);
-	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 8).memory, 2 * MIB);
-	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 64).threads, 1);
-	processors = 2;
-	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 1).threads, 2);
-	assert_int_equal(slots_choose_pairs(48 * MIB, GIB, 1).memory, 4 * MIB);
-}
-
-TEST_WITH(one_page_has_one_pair, begin, NULL)
-{
-	struct slots slots = slots_choose_pairs(8 * MIB, PAGE, 1);
-
-	assert_int_equal(slots.count, 2);
-	assert_int_equal(slots.threads, 1);
-	assert_int_equal(slots.size, PAGE);
 }
 
 TEST_WITH(aligned_contents_fit_in_the_same_memory, begin, NULL)
@@ -170,22 +150,6 @@ TEST_WITH(aligned_contents_fit_in_the_same_memory, begin, NULL)
 		else
 			assert_int_equal(slots.memory, before.memory);
 	}
-}
-
-TEST_WITH(a_slot_of_huge_pages_has_one, begin, NULL)
-{
-	struct slots slots = slots_choose(48 * MIB, GIB, 1, 2 * MIB);
-
-	assert_int_equal(slots.size, 2 * MIB);
-	assert_int_equal(slots.count, 12);
-}
-
-TEST_WITH(a_slot_of_smaller_units_has_several, begin, NULL)
-{
-	struct slots slots = slots_choose(48 * MIB, GIB, 1, 256 * KIB);
-
-	assert_int_equal(slots.size, 4 * MIB);
-	assert_int_equal(slots.count, 11);
 }
 
 UNIT_TEST(staging_memory_grows_and_shrinks_with_the_free_memory)
