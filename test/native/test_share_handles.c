@@ -225,25 +225,3 @@ TEST(the_first_restored_makes_the_buffer_and_the_others_import_it)
 		sim_write("process_exit", "1");
 	}
 }
-
-/* A process without VMs asks whether a name is in use. */
-TEST(an_import_finds_the_name_before_it_wants_a_vm)
-{
-	struct raw_process owner, other;
-	struct raw_bo bo, none;
-	uint32_t handle[4];
-
-	open_process("0", &owner);
-	bo = alloc(&owner, OWNER_FLAGS);
-	assert_int_equal(raw_ipc_export(&owner, &bo, handle), 0);
-	sim_write("task", "1");
-	assert_int_equal(raw_open(&other), 0);
-	sim_write("task", "0");
-	assert_int_equal(import_at(&other, handle, &none), -ENODEV);
-	(void)munmap(none.address, SIZE);
-	release(&owner, &bo);
-	assert_int_equal(import_at(&other, handle, &none), -EINVAL);
-	(void)munmap(none.address, SIZE);
-	close_process(&owner);
-	(void)close(other.kfd);
-}

@@ -120,43 +120,6 @@ TEST(a_task_that_criu_names_twice_is_listed_once)
 	pid_list_done(&session.tasks);
 }
 
-TEST(a_process_that_cannot_be_unpaused_does_not_keep_others_paused)
-{
-	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
-	_cleanup_close_ int first = open_kfd_of(one), second = open_kfd_of(two);
-
-	begin_dump(first, 5);
-	assert_int_equal(dump_file(second, 6), 0);
-	kernel.fail_op = KFD_UNPAUSE;
-	kernel.fail_errno = ENOMEM;
-	kernel.fail_count = 2;
-	assert_int_equal(finish_dump(0), -ENOMEM);
-	assert_logged("Error (amdgpu_plugin): ", "kfd 5", "unpause");
-	assert_int_equal(two->paused, 0);
-	/* A failed dump leaves no state image. */
-	assert_false(unit_exists("amdgpu-kfd-5.img") || unit_exists("amdgpu-kfd-6.img"));
-	end_dump(-1);
-}
-
-/* A failed UNPAUSE leaves the process marked as paused, so UNPAUSE may be repeated. */
-TEST(an_unpause_that_the_gpu_missed_is_repeated)
-{
-	static const int errors[] = { EIO, ETIME, ENOMEM };
-
-	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
-		struct fake_process *process = make_process();
-		_cleanup_close_ int fd = open_kfd_of(process);
-
-		begin_dump(fd, 5);
-		kernel.fail_op = KFD_UNPAUSE;
-		kernel.fail_errno = errors[i];
-		kernel.fail_count = 1;
-		assert_int_equal(finish_dump(0), 0);
-		assert_int_equal(process->paused, 0);
-		end_dump(0);
-	}
-}
-
 /* Fills a BO with words that count up from its address. */
 static void fill_bo(const struct kfd_bo_bucket *bo)
 {

@@ -296,23 +296,6 @@ TEST(a_mapping_where_another_gpu_has_a_bo_fails_the_dump)
 	assert_dumps(process);
 }
 
-/* The buffer of another GPU has the same dma-buf, so both are files with one inode. */
-TEST(a_mapping_of_an_import_on_another_device_fails_the_dump)
-{
-	const uint32_t flags = KFD_BO_WRITABLE | KFD_BO_EXECUTABLE;
-	struct fake_process *process = make_process_that_maps(129, 0x10000000);
-	struct kfd_bo_bucket *import = &process->bos[process->num_bos - 1];
-	_cleanup_close_ int file = open_device("bo-800000", O_RDWR);
-
-	import->alloc_flags |= flags;
-	add_bo(process, 0xbeef, KFD_BO_VRAM | flags | 1u << 29, 0x900000, 0x3000, 0x20000000);
-	assert_dumps(process);
-	assert_int_equal(unlink(unit_path("bo-900000")), 0);
-	assert_int_equal(
-		linkat(AT_FDCWD, unit_path("bo-800000"), AT_FDCWD, unit_path("bo-900000"), 0), 0);
-	assert_dump_fails(process, "maps the import of a BO on another PCI device");
-}
-
 TEST(a_dmabuf_of_no_bo_fails_the_dump)
 {
 	struct fake_process *process = make_process();

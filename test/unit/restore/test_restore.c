@@ -3,7 +3,6 @@
  * the descriptors for CRIU, and the resume. */
 #include "restore_task.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>
 
@@ -126,27 +125,6 @@ TEST(loading_takes_no_id_of_a_new_pid_namespace)
 	if (!task)
 		_exit(restore_in_namespace());
 	assert_int_equal(unit_wait(task), 0);
-	end_restore(0);
-}
-
-TEST(descriptors_of_many_bos_have_high_numbers)
-{
-	struct rlimit before;
-	_cleanup_close_ int fd = -1;
-
-	make_image();
-	for (uint64_t i = 0; i < 1500; i++)
-		add_image_bo(KFD_BO_VRAM, (i + 1) << 20, 0x1000, 0x100000000 + (i << 12));
-	write_image(5);
-	write_pages("amdgpu-pages-5-beef.img", 1500 * 0x1000);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 1024, before.rlim_max }), 0);
-	start_restore();
-	fd = restore_file(5);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_true(fd >= 0);
-	assert_in_range(gpu.lowest_dmabuf, LOWEST, INT32_MAX - 1);
-	assert_int_equal(gpu.inherited_dmabufs, 0);
 	end_restore(0);
 }
 
