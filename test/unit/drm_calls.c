@@ -159,21 +159,6 @@ int amdgpu_device_get_fd(amdgpu_device_handle device)
 	return gpu.another_fd;
 }
 
-/* GPUVM_FAULT, which kernels before 6.8 do not have. */
-int amdgpu_query_info(amdgpu_device_handle device, unsigned int info_id, unsigned int size,
-		      void *value)
-{
-	int ret;
-
-	gpu.violations += info_id != 0x23 || size != 16;
-	if (gpu.is_old)
-		return -EINVAL;
-	ret = REAL(amdgpu_query_info)(device, info_id, size, value);
-	if (!ret && gpu.had_page_fault)
-		memset(value, 0x5a, size);
-	return ret;
-}
-
 int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned int type,
 			    unsigned int ip_instance, struct drm_amdgpu_info_hw_ip *info)
 {

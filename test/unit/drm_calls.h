@@ -33,9 +33,6 @@ extern struct drm_calls {
 	uint32_t rings;
 	/* More flags of the context, as after a reset. */
 	uint32_t context_flags;
-	bool had_page_fault;
-	/* The driver does not know GPUVM_FAULT. */
-	bool is_old;
 	/* The library returns the handle of another GPU. */
 	bool is_another;
 	/* A copy ends before it is polled. */

@@ -72,7 +72,7 @@ $(BUILD)/unit/test_foresee: $(BUILD)/tools/foresee.o $(BUILD)/tools/survey.o
 
 # Contents are copied by the simulated GPUs.
 SIM_UNITS   := $(addprefix $(BUILD)/unit/,test_content test_content_checksum test_content_io test_content_threads \
-		test_content_base test_content_pool test_content_parts test_content_stream test_content_tmpfs test_content_upload)
+		test_content_base test_content_pool test_content_parts test_content_tmpfs test_content_upload)
 SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch])
 
 $(BUILD)/unit/test_content: WRAPS := -Wl,--wrap=stat

@@ -338,17 +338,6 @@ TEST(memory_errors_that_a_context_reports_do_not)
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 }
 
-TEST(a_page_fault_of_a_copy_fails_the_transfer)
-{
-	_cleanup_set_ struct set *set = make_set(size_cases[1]);
-
-	gpu.had_page_fault = true;
-	assert_int_equal(content_save(&set->job, 1, &settings), -EFAULT);
-	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "page fault");
-	gpu.is_old = true;
-	assert_int_equal(content_save(&set->job, 1, &settings), 0);
-}
-
 TEST(the_handle_of_another_gpu_is_refused)
 {
 	_cleanup_set_ struct set *set = make_set(size_cases[1]);
