@@ -26,7 +26,8 @@
 struct task_of_job {
 	pthread_t thread;
 	struct content_job *job;
-	int (*function)(struct content_job *job);
+	bool save;
+	int (*function)(struct content_job *job, bool save);
 	int ret;
 };
 
@@ -34,18 +35,19 @@ static void *run_job(void *argument)
 {
 	struct task_of_job *task = argument;
 
-	task->ret = task->function(task->job);
+	task->ret = task->function(task->job, task->save);
 	return NULL;
 }
 
-int for_all_jobs(struct content_job *jobs, size_t num_jobs,
-		 int (*function)(struct content_job *job))
+int for_all_jobs(struct content_job *jobs, size_t num_jobs, bool save,
+		 int (*function)(struct content_job *job, bool save))
 {
 	struct task_of_job tasks[JOBS_MAX];
 	int ret = 0;
 
 	for (size_t i = 0; i < num_jobs; i++) {
-		tasks[i] = (struct task_of_job){ .job = &jobs[i], .function = function };
+		tasks[i] =
+			(struct task_of_job){ .job = &jobs[i], .save = save, .function = function };
 		if (pthread_create(&tasks[i].thread, NULL, run_job, &tasks[i]))
 			abort();
 	}
@@ -141,9 +143,11 @@ static int copy_all(struct copier *copier, struct range *ranges, unsigned int sl
 	return ret;
 }
 
-static int copy_job(struct content_job *job, enum sdma_direction direction)
+static int copy_job(struct content_job *job, bool save)
 {
-	struct copier copier = { .job = job, .direction = direction, .begin = IMAGE_HEADER_SIZE };
+	struct copier copier = { .job = job,
+				 .direction = save ? SDMA_BO_TO_SLOT : SDMA_SLOT_TO_BO,
+				 .begin = IMAGE_HEADER_SIZE };
 	struct range *ranges;
 	unsigned int slots;
 	int ret;
@@ -165,19 +169,9 @@ static int copy_job(struct content_job *job, enum sdma_direction direction)
 	return ret;
 }
 
-static int copy_from_bos(struct content_job *job)
-{
-	return copy_job(job, SDMA_BO_TO_SLOT);
-}
-
-static int copy_to_bos(struct content_job *job)
-{
-	return copy_job(job, SDMA_SLOT_TO_BO);
-}
-
 int copy_alone_run(struct content_job *jobs, size_t num_jobs, bool save)
 {
-	return for_all_jobs(jobs, num_jobs, save ? copy_from_bos : copy_to_bos);
+	return for_all_jobs(jobs, num_jobs, save, copy_job);
 }
 
 const struct storage_way storage_ways[] = {
@@ -354,22 +348,12 @@ static int run_storage(struct content_job *job, bool save)
 	return ret;
 }
 
-static int write_job(struct content_job *job)
-{
-	return run_storage(job, true);
-}
-
-static int read_job(struct content_job *job)
-{
-	return run_storage(job, false);
-}
-
 int storage_alone_run(struct content_job *jobs, size_t num_jobs, bool save, bool zeros,
 		      const struct storage_way *chosen)
 {
 	way = chosen;
 	half_zero = zeros;
-	return for_all_jobs(jobs, num_jobs, save ? write_job : read_job);
+	return for_all_jobs(jobs, num_jobs, save, run_storage);
 }
 
 /* Set before the threads start. */
@@ -407,11 +391,12 @@ static void *read_some(void *argument)
 	return NULL;
 }
 
-static int read_and_sum(struct content_job *job)
+static int read_and_sum(struct content_job *job, bool save)
 {
 	struct mover mover = { .fd = job->image_fd,
 			       .size = content_size(job->bos, job->num_bos) + IMAGE_HEADER_SIZE };
 
+	(void)save;
 	return run_movers(&mover, reads.threads, read_some);
 }
 
@@ -419,7 +404,7 @@ int reads_alone_run(struct content_job *jobs, size_t num_jobs, unsigned int thre
 {
 	reads.threads = threads < THREADS_MAX ? threads : THREADS_MAX;
 	reads.memory = memory > READ_PART ? memory : READ_PART;
-	return for_all_jobs(jobs, num_jobs, read_and_sum);
+	return for_all_jobs(jobs, num_jobs, false, read_and_sum);
 }
 
 /* Sums up the same memory again and again, which is as large as the slots of a dump. */

@@ -46,7 +46,7 @@ int reads_alone_run(struct content_job *jobs, size_t num_jobs, unsigned int thre
 double sums_alone_run(unsigned int threads);
 
 /* Calls @function for all jobs in parallel. */
-int for_all_jobs(struct content_job *jobs, size_t num_jobs,
-		 int (*function)(struct content_job *job));
+int for_all_jobs(struct content_job *jobs, size_t num_jobs, bool save,
+		 int (*function)(struct content_job *job, bool save));
 
 #endif

@@ -259,17 +259,7 @@ static int run(struct content_job *job, bool save)
 	return ret;
 }
 
-static int run_save(struct content_job *job)
-{
-	return run(job, true);
-}
-
-static int run_load(struct content_job *job)
-{
-	return run(job, false);
-}
-
 int reference_run(struct content_job *jobs, size_t num_jobs, bool save)
 {
-	return for_all_jobs(jobs, num_jobs, save ? run_save : run_load);
+	return for_all_jobs(jobs, num_jobs, save, run);
 }
