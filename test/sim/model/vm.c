@@ -329,50 +329,39 @@ static int report_lost_pages(const struct sim_client *client, u64 addr, int ret)
 	return ret;
 }
 
-int sim_client_read(const struct sim_client *client, u64 addr, void *data, u64 size)
+/* Reads to @to, or writes from @from. */
+static int move(const struct sim_client *client, u64 addr, u8 *to, const u8 *from, u64 size)
 {
-	u8 *to = data;
+	const u32 access = to ? AMDGPU_VM_PAGE_READABLE : AMDGPU_VM_PAGE_WRITEABLE;
+	u64 done = 0;
 
-	while (size) {
-		struct target src;
-		int ret;
+	while (done < size) {
+		struct target target;
+		int ret = translate(client, addr + done, size - done, access, &target);
 
-		ret = translate(client, addr, size, AMDGPU_VM_PAGE_READABLE, &src);
 		if (ret < 0)
 			return ret;
-		ret = report_lost_pages(client, addr,
-					sim_bo_read(src.bo, src.offset, to, src.bytes));
-		target_put(&src);
+		if (to)
+			ret = sim_bo_read(target.bo, target.offset, to + done, target.bytes);
+		else
+			ret = sim_bo_write(target.bo, target.offset, from + done, target.bytes);
+		target_put(&target);
+		ret = report_lost_pages(client, addr + done, ret);
 		if (ret < 0)
 			return ret;
-		to += src.bytes;
-		addr += src.bytes;
-		size -= src.bytes;
+		done += target.bytes;
 	}
 	return 0;
 }
 
+int sim_client_read(const struct sim_client *client, u64 addr, void *data, u64 size)
+{
+	return move(client, addr, data, NULL, size);
+}
+
 int sim_client_write(const struct sim_client *client, u64 addr, const void *data, u64 size)
 {
-	const u8 *from = data;
-
-	while (size) {
-		struct target dst;
-		int ret;
-
-		ret = translate(client, addr, size, AMDGPU_VM_PAGE_WRITEABLE, &dst);
-		if (ret < 0)
-			return ret;
-		ret = report_lost_pages(client, addr,
-					sim_bo_write(dst.bo, dst.offset, from, dst.bytes));
-		target_put(&dst);
-		if (ret < 0)
-			return ret;
-		from += dst.bytes;
-		addr += dst.bytes;
-		size -= dst.bytes;
-	}
-	return 0;
+	return move(client, addr, NULL, data, size);
 }
 
 int sim_client_copy(const struct sim_client *client, u64 dst_addr, u64 src_addr, u64 size)

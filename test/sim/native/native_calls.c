@@ -234,11 +234,7 @@ EXPORTED FILE *fopen(const char *path, const char *mode)
 
 EXPORTED FILE *fopen64(const char *path, const char *mode)
 {
-	char buffer[PATH_MAX];
-	bool special;
-	FILE *file = fopen_special(path, mode, &special);
-
-	return special ? file : NATIVE_REAL(fopen64)(path_of(path, buffer), mode);
+	return fopen(path, mode);
 }
 
 /* The open directory of this process's descriptors, as that of CRIU or of a task. */
@@ -318,25 +314,19 @@ EXPORTED ssize_t readlink(const char *path, char *target, size_t size)
 	return length >= 0 ? length : NATIVE_REAL(readlink)(path_of(path, buffer), target, size);
 }
 
-EXPORTED int stat(const char *path, struct stat *result)
-{
-	char buffer[PATH_MAX];
-	int ret = NATIVE_REAL(stat)(path_of(path, buffer), result);
+#define DEFINE_STAT(name)                                                   \
+	EXPORTED int name(const char *path, struct stat *result)            \
+	{                                                                   \
+		char buffer[PATH_MAX];                                      \
+		int ret = NATIVE_REAL(name)(path_of(path, buffer), result); \
+                                                                            \
+		if (ret == 0 && ready)                                      \
+			native_stat_of_path(path, result);                  \
+		return ret;                                                 \
+	}
 
-	if (ret == 0 && ready)
-		native_stat_of_path(path, result);
-	return ret;
-}
-
-EXPORTED int lstat(const char *path, struct stat *result)
-{
-	char buffer[PATH_MAX];
-	int ret = NATIVE_REAL(lstat)(path_of(path, buffer), result);
-
-	if (ret == 0 && ready)
-		native_stat_of_path(path, result);
-	return ret;
-}
+DEFINE_STAT(stat)
+DEFINE_STAT(lstat)
 
 EXPORTED int fstat(int fd, struct stat *result)
 {
@@ -524,27 +514,20 @@ static int duplicated(int command, int ret)
 	return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? noted(ret) : ret;
 }
 
-EXPORTED int fcntl(int fd, int command, ...)
-{
-	va_list arguments;
-	void *argument;
+#define DEFINE_FCNTL(name)                                                            \
+	EXPORTED int name(int fd, int command, ...)                                   \
+	{                                                                             \
+		va_list arguments;                                                    \
+		void *argument;                                                       \
+                                                                                      \
+		va_start(arguments, command);                                         \
+		argument = va_arg(arguments, void *);                                 \
+		va_end(arguments);                                                    \
+		return duplicated(command, NATIVE_REAL(name)(fd, command, argument)); \
+	}
 
-	va_start(arguments, command);
-	argument = va_arg(arguments, void *);
-	va_end(arguments);
-	return duplicated(command, NATIVE_REAL(fcntl)(fd, command, argument));
-}
-
-EXPORTED int fcntl64(int fd, int command, ...)
-{
-	va_list arguments;
-	void *argument;
-
-	va_start(arguments, command);
-	argument = va_arg(arguments, void *);
-	va_end(arguments);
-	return duplicated(command, NATIVE_REAL(fcntl64)(fd, command, argument));
-}
+DEFINE_FCNTL(fcntl)
+DEFINE_FCNTL(fcntl64)
 
 EXPORTED ssize_t recvmsg(int socket, struct msghdr *message, int flags)
 {
