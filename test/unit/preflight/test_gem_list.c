@@ -278,18 +278,6 @@ TEST(handles_are_saved_by_gpu_and_number)
 	}
 }
 
-TEST(metadata_are_saved)
-{
-	struct file *file = open_render(128);
-
-	add_handle(file, 1, 0);
-	add_metadata(add_handle(file, 2, 2), "mark");
-	assert_int_equal(save(), 0);
-	assert_null(job.process.gem.list[0].metadata);
-	assert_memory_equal(job.process.gem.list[1].metadata, &file->handles[1].metadata,
-			    sizeof(file->handles[1].metadata));
-}
-
 /* Before Linux 6.18, a handle's mappings do not show. ROCr maps no BO at which it notes metadata.
  */
 TEST(where_the_kernel_lists_no_mappings_only_bos_with_metadata_are_saved)
