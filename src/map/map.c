@@ -83,11 +83,11 @@ static int apply_device_map(struct map_input *in, struct gpu_map *map)
 }
 
 /* A saved GPU that another process has, too, goes where it went there, and the GPUs of others are
- * no candidates. */
+ * no candidates. But the user may name any GPU. */
 static void follow_claims(struct map_input *in)
 {
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
-		uint64_t candidates = in->candidates[i];
+		uint64_t candidates = in->pinned[i] ? 0 : in->candidates[i];
 
 		set_for_each (j, candidates) {
 			uint32_t claim = __atomic_load_n(
@@ -143,11 +143,11 @@ static int compare_gpus(struct map_input *in, struct gpu_map *map)
 		for (size_t j = 0; j < in->local.num_gpus; j++)
 			compare_gpu(in, i, j);
 	}
-	if (in->avoid_claims)
-		follow_claims(in);
 	ret = in->all ? follow_tree(in) : apply_device_map(in, map);
 	if (ret < 0)
 		return ret;
+	if (in->avoid_claims && !in->all)
+		follow_claims(in);
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
 		if (!in->candidates[i])
 			return refuse_gpu(map, in, i);

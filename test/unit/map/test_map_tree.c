@@ -125,6 +125,7 @@ UNIT_TEST(a_process_of_a_stream_takes_no_gpu_of_another)
 	assert_int_equal(map_one(&tree, &two.second, &two.local, "0x10=0x21"), 0x20);
 	claims[0x20] = 0x10;
 	assert_int_equal(map_one(&tree, &two.second, &two.local, NULL), 0x21);
+	assert_int_equal(map_one(&tree, &two.second, &two.local, "0x11=0x20"), 0x20);
 	/* Another process has the same saved GPU. */
 	claims[0x20] = 0;
 	claims[0x21] = 0x11;
