@@ -187,6 +187,13 @@ static int end(void **state)
 	return unit_end(state);
 }
 
+/* For the next case of a test. */
+static void begin_again(void **state)
+{
+	assert_int_equal(end(state), 0);
+	assert_int_equal(begin(state), 0);
+}
+
 /* Sets BO @index of the image. @object 0: no object; @owner 0: the task makes it. */
 static void set_bo(size_t index, unsigned int gpu, uint32_t number, uint32_t object, pid_t owner)
 {
@@ -299,8 +306,7 @@ TEST(another_handle_fails_the_restore)
 		assert_int_equal(unit_count_errors(), 1);
 		assert_int_equal(kfd.imports, i);
 		assert_int_equal(kfd.frees, kfd.fillers);
-		assert_int_equal(end(state), 0);
-		assert_int_equal(begin(state), 0);
+		begin_again(state);
 	}
 	make_holes();
 	kfd.strange_filler = 2;
@@ -331,8 +337,7 @@ TEST(imports_may_be_for_another_gpu)
 	assert_int_equal(restore(), 0);
 	assert_int_equal(kfd.imported[0], KFD_HANDLE(user_ids[0], 0));
 	assert_int_equal(task.session.task.mappings.num_bos, 0);
-	assert_int_equal(end(state), 0);
-	assert_int_equal(begin(state), 0);
+	begin_again(state);
 	make_partitions(task.saved);
 	make_partitions(task.local);
 	import_from(1, 1);
@@ -367,73 +372,50 @@ TEST(gpus_with_another_relation_are_refused)
 		assert_logged("Error (amdgpu_plugin): ", "of process 200, which makes it",
 			      cases[i].words);
 		assert_int_equal(kfd.imports, 0);
-		assert_int_equal(end(state), 0);
-		assert_int_equal(begin(state), 0);
+		begin_again(state);
 	}
-	/* for the end of the test */
-	make_image(1);
-	set_bo(0, 0, 0, 0, 0);
-}
-
-TEST(an_object_of_another_size_is_refused)
-{
-	make_image(1);
-	set_bo(0, 0, 0, 1, OWNER);
-	publish_elsewhere(1, 0, 2 * DMABUF);
-	assert_int_equal(restore(), -EINVAL);
-	assert_logged("Error (amdgpu_plugin): ", "process 200 has made it with 32768");
-	assert_int_equal(kfd.imports, 0);
-}
-
-TEST(an_object_that_is_made_twice_is_refused)
-{
-	make_image(1);
-	set_bo(0, 0, 0, 1, 0);
-	publish_elsewhere(1, 0, DMABUF);
-	assert_int_equal(restore(), -EEXIST);
-	assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x", "cannot offer it");
 }
 
 /* The task does not wait for a task that has failed, or has no image. */
-TEST(an_owner_that_will_not_come_fails_the_restore)
+TEST(an_object_that_cannot_be_imported_or_offered_fails_the_restore)
 {
-	make_image(1);
-	set_bo(0, 0, 0, 1, OWNER);
-	restore_shared_fail(task.session.shared, OWNER);
-	assert_int_equal(restore(), -ECANCELED);
-	assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x", "process 200 has failed");
-}
+	static const struct {
+		const char *what;
+		pid_t owner;
+		off_t published;
+		pid_t failed, announced;
+		int result;
+		const char *words;
+	} cases[] = {
+		{ "another size", OWNER, 2 * DMABUF, 0, 0, -EINVAL,
+		  "process 200 has made it with 32768" },
+		{ "made twice", 0, DMABUF, 0, 0, -EEXIST, "cannot offer it" },
+		{ "its owner fails", OWNER, 0, OWNER, 0, -ECANCELED, "process 200 has failed" },
+		/* a process that exists */
+		{ "its owner has no image", 1, 0, 0, 0, -ENOENT,
+		  "process 1, which shares it, was not restored" },
+		{ "images of two dumps", OWNER, 0, 0, OWNER, -ENODATA,
+		  "the image of process 200, which shares it, does not have it" },
+		{ "a damaged image", VPID, 0, 0, OWNER, -ENODATA,
+		  "the image of process 100, which shares it, does not have it" },
+	};
 
-TEST(an_owner_without_image_fails_the_restore)
-{
-	make_image(1);
-	/* a process that exists */
-	set_bo(0, 0, 0, 1, 1);
-	assert_int_equal(restore(), -ENOENT);
-	assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x",
-		      "process 1, which shares it, was not restored");
-	assert_int_equal(unit_count_errors(), 1);
-}
-
-/* The images are damaged, or from two dumps. */
-TEST(an_object_that_no_image_has_fails_the_restore)
-{
-	static const uint32_t owners[] = { OWNER, VPID };
-
-	for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %s\n", cases[i].what);
 		make_image(1);
-		set_bo(0, 0, 0, 1, owners[i]);
-		restore_shared_announce(task.session.shared, OWNER);
-		assert_int_equal(restore(), -ENODATA);
-		assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x", "the image of process",
-			      "does not have it");
+		set_bo(0, 0, 0, 1, cases[i].owner);
+		if (cases[i].published)
+			publish_elsewhere(1, 0, cases[i].published);
+		if (cases[i].failed)
+			restore_shared_fail(task.session.shared, cases[i].failed);
+		if (cases[i].announced)
+			restore_shared_announce(task.session.shared, cases[i].announced);
+		assert_int_equal(restore(), cases[i].result);
+		assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x", cases[i].words);
 		assert_int_equal(unit_count_errors(), 1);
-		assert_int_equal(end(state), 0);
-		assert_int_equal(begin(state), 0);
+		assert_int_equal(kfd.imports, 0);
+		begin_again(state);
 	}
-	/* for the end of the test */
-	make_image(1);
-	set_bo(0, 0, 0, 0, 0);
 }
 
 /* Another task may want an object of it. */
@@ -469,7 +451,6 @@ TEST(restore_has_imported_what_has_a_share_handle)
 		else
 			assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x",
 				      "the driver has not shared it");
-		assert_int_equal(end(state), 0);
-		assert_int_equal(begin(state), 0);
+		begin_again(state);
 	}
 }
