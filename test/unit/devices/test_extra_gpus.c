@@ -8,11 +8,9 @@
 #include <sys/prctl.h>
 
 #include "amdgpu_plugin_topology.h"
-#include "criu/plugin_abi.h"
 #include "image/image.h"
 #include "image_of_one.h"
-
-extern struct criu_plugin_desc CR_PLUGIN_DESC;
+#include "restore_hooks.h"
 
 #define GPUS      8
 #define LOWEST    300
@@ -151,12 +149,10 @@ static void write_image(bool svm, uint32_t user_id, size_t cut)
 
 static int run_restore(void)
 {
-	int (*hook)(int id) = NULL;
 	int fd;
 
-	memcpy(&hook, &CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE], sizeof(hook));
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
-	fd = hook(5);
+	fd = restore_file(5);
 	CR_PLUGIN_DESC.exit(STAGE_RESTORE, fd < 0 ? fd : 0);
 	return fd;
 }
@@ -284,18 +280,16 @@ TEST(a_cgroup_that_stays_full_is_refused)
 /* A process that has opened /dev/kfd keeps its GPUs. In a stream, the other file may come first. */
 TEST(extra_gpus_stay_after_another_open)
 {
-	int (*hook)(int id) = NULL;
 	CriuKfd empty = CRIU_KFD__INIT;
 	_cleanup_close_ int first = -1, second = -1;
 
-	memcpy(&hook, &CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE], sizeof(hook));
 	assert_int_equal(image_write_kfd(4, &empty), 0);
 	write_image(false, 0xbeef, 0);
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
 	assert_int_equal(unlink(unit_path("amdgpu-kfd-5.img")), 0);
-	first = hook(4);
+	first = restore_file(4);
 	write_image(false, 0xbeef, 0);
-	second = hook(5);
+	second = restore_file(5);
 	CR_PLUGIN_DESC.exit(STAGE_RESTORE, 0);
 	assert_true(first >= 0 && second >= 0);
 	assert_int_equal(bpf.links, 0);
@@ -422,16 +416,14 @@ TEST(a_task_in_the_root_cgroup_is_refused)
 /* The first open of /dev/kfd decides, also that of a file without state. */
 TEST(a_file_without_state_does_not_open_kfd_too_early)
 {
-	int (*hook)(int id) = NULL;
 	CriuKfd empty = CRIU_KFD__INIT;
 	_cleanup_close_ int first = -1, second = -1;
 
-	memcpy(&hook, &CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE], sizeof(hook));
 	write_image(true, 0xbeef, 0);
 	assert_int_equal(image_write_kfd(4, &empty), 0);
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
-	first = hook(4);
-	second = hook(5);
+	first = restore_file(4);
+	second = restore_file(5);
 	CR_PLUGIN_DESC.exit(STAGE_RESTORE, 0);
 	assert_true(first >= 0 && second >= 0);
 	assert_true(bpf.attached_at_open);
