@@ -6,60 +6,62 @@
 
 #include "amdgpu_plugin_topology.h"
 
+/* What a test reads. */
+static struct topology topology;
+
+static int end(void **state)
+{
+	topology_done(&topology);
+	return unit_end(state);
+}
+
+#define TEST(name) TEST_WITH(name, unit_begin, end)
+
+/* A path for unit_print(). */
+#define BELOW(...) (unit_path(__VA_ARGS__) + strlen(unit_directory()) + 1)
+
 static void write_cpu(unsigned int node)
 {
-	char path[128];
-
-	(void)snprintf(path, sizeof(path), "nodes/%u/gpu_id", node);
-	unit_print(path, "0\n");
-	(void)snprintf(path, sizeof(path), "nodes/%u/properties", node);
-	unit_print(path, "cpu_cores_count 16\nsimd_count 0\n");
+	unit_print(BELOW("nodes/%u/gpu_id", node), "0\n");
+	unit_print(BELOW("nodes/%u/properties", node), "cpu_cores_count 16\nsimd_count 0\n");
 }
 
 static void write_bank(unsigned int node, unsigned int bank, unsigned int heap, uint64_t size)
 {
-	char path[128];
-
-	(void)snprintf(path, sizeof(path), "nodes/%u/mem_banks/%u/properties", node, bank);
-	unit_print(path, "heap_type %u\nsize_in_bytes %llu\nflags 0\nwidth 4096\n", heap,
+	unit_print(BELOW("nodes/%u/mem_banks/%u/properties", node, bank),
+		   "heap_type %u\nsize_in_bytes %llu\nflags 0\nwidth 4096\n", heap,
 		   (unsigned long long)size);
 }
 
 static void write_link(unsigned int node, unsigned int link, unsigned int type, unsigned int to,
 		       unsigned int weight)
 {
-	char path[128];
-
-	(void)snprintf(path, sizeof(path), "nodes/%u/io_links/%u/properties", node, link);
-	unit_print(path, "type %u\nversion_major 0\nnode_from %u\nnode_to %u\nweight %u\nflags 1\n",
-		   type, node, to, weight);
+	unit_print(BELOW("nodes/%u/io_links/%u/properties", node, link),
+		   "type %u\nversion_major 0\nnode_from %u\nnode_to %u\nweight %u\nflags 1\n", type,
+		   node, to, weight);
 }
 
 /* A valid GPU. */
 static void write_gpu(unsigned int node, unsigned int gpu_id)
 {
-	char path[128];
-
-	(void)snprintf(path, sizeof(path), "nodes/%u/gpu_id", node);
-	unit_print(path, "%u\n", gpu_id);
-	(void)snprintf(path, sizeof(path), "nodes/%u/properties", node);
-	unit_print(path, "cpu_cores_count 0\nsimd_count 416\ndrm_render_minor %u\n", 128 + node);
+	unit_print(BELOW("nodes/%u/gpu_id", node), "%u\n", gpu_id);
+	unit_print(BELOW("nodes/%u/properties", node),
+		   "cpu_cores_count 0\nsimd_count 416\ndrm_render_minor %u\n", 128 + node);
 	write_bank(node, 0, 2, 1ULL << 30);
 	write_link(node, 0, LINK_PCIE, 0, 20);
 }
 
-static void read_machine(struct topology *topology)
+static void read_machine(void)
 {
-	assert_int_equal(topology_read(unit_path("."), topology), 0);
+	topology_done(&topology);
+	assert_int_equal(topology_read(unit_path("."), &topology), 0);
 }
 
 /* Reads a machine with CPU node 0, valid GPU 0x11 on node 1 and an invalid node 2. The topology
  * must lack node 2, and the log must name it. */
 static void assert_node_2_is_ignored(void)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
-	read_machine(&topology);
+	read_machine();
 	assert_int_equal(topology.num_nodes, 2);
 	assert_non_null(topology_find_gpu(&topology, 0x11));
 	assert_null(topology_find_node(&topology, 2));
@@ -73,27 +75,24 @@ static void write_cpu_and_two_gpus(void)
 	write_gpu(2, 0x22);
 }
 
-UNIT_TEST(a_machine_without_kfd_has_no_topology)
+TEST(a_machine_without_kfd_has_no_topology)
 {
-	struct topology topology = { .num_nodes = 42 };
+	struct topology old = { .num_nodes = 42 };
 
-	assert_int_equal(topology_read(unit_path("missing"), &topology), -ENOENT);
-	assert_int_equal(topology.num_nodes, 42);
+	assert_int_equal(topology_read(unit_path("missing"), &old), -ENOENT);
+	assert_int_equal(old.num_nodes, 42);
 }
 
-UNIT_TEST(a_topology_without_nodes_is_empty)
+TEST(a_topology_without_nodes_is_empty)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
-	read_machine(&topology);
+	read_machine();
 	assert_int_equal(topology.num_nodes, 0);
 	assert_int_equal(topology_count_gpus(&topology), 0);
 }
 
 /* Ignored nodes have positions, too. */
-UNIT_TEST(nodes_are_sorted_and_have_their_position_in_the_listing)
+TEST(nodes_are_sorted_and_have_their_position_in_the_listing)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
 	struct dirent *entry;
 	uint32_t position = 0;
 	DIR *stream;
@@ -103,7 +102,7 @@ UNIT_TEST(nodes_are_sorted_and_have_their_position_in_the_listing)
 	write_cpu(0);
 	unit_print("nodes/7/gpu_id", "damaged");
 	write_gpu(10, 0x10);
-	read_machine(&topology);
+	read_machine();
 	assert_int_equal(topology.num_nodes, 4);
 	for (size_t i = 1; i < topology.num_nodes; i++)
 		assert_true(topology.nodes[i - 1].node_id < topology.nodes[i].node_id);
@@ -127,10 +126,9 @@ UNIT_TEST(nodes_are_sorted_and_have_their_position_in_the_listing)
 	((uint32_t)(strlen(#name) * 1000 + (unsigned char)#name[0] + \
 		    (unsigned char)#name[sizeof(#name) - 3]))
 
-UNIT_TEST(each_property_is_read_by_its_name)
+TEST(each_property_is_read_by_its_name)
 {
 	const struct topology_node *node;
-	_cleanup_(topology_done) struct topology topology = { 0 };
 	char text[4096];
 	size_t used = 0;
 
@@ -142,7 +140,7 @@ UNIT_TEST(each_property_is_read_by_its_name)
 	TOPOLOGY_PROPERTIES(PRINT, PRINT)
 #undef PRINT
 	unit_print("nodes/1/properties", "%s", text);
-	read_machine(&topology);
+	read_machine();
 	node = topology_find_gpu(&topology, 0x11);
 	assert_non_null(node);
 #define CHECK(name, type) assert_int_equal(node->name, VALUE_OF(name));
@@ -151,53 +149,45 @@ UNIT_TEST(each_property_is_read_by_its_name)
 	assert_int_equal(node->actual_gpu_id, 0x11);
 }
 
-UNIT_TEST(large_values_keep_all_bits)
+TEST(large_values_keep_all_bits)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
 	write_gpu(1, 0x11);
 	write_bank(1, 0, 1, 0xffffffffff000ULL);
 	unit_print("nodes/1/properties",
 		   "unique_id 18446744073709551615\nhive_id 9223372036854775808\n"
 		   "capability 4294967295\n");
-	read_machine(&topology);
+	read_machine();
 	assert_true(topology.nodes[0].unique_id == UINT64_MAX);
 	assert_true(topology.nodes[0].hive_id == 1ULL << 63);
 	assert_int_equal(topology.nodes[0].capability, UINT32_MAX);
 	assert_true(topology.nodes[0].vram_size == 0xffffffffff000ULL);
 }
 
-UNIT_TEST(missing_properties_are_0_and_unknown_ones_are_ignored)
+TEST(missing_properties_are_0_and_unknown_ones_are_ignored)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
 	write_gpu(1, 0x11);
 	unit_print("nodes/1/properties", "simd_count 8\nfrom_the_future 99999999999\n");
-	read_machine(&topology);
+	read_machine();
 	assert_int_equal(topology.num_nodes, 1);
 	assert_int_equal(topology.nodes[0].simd_count, 8);
 	assert_int_equal(topology.nodes[0].num_xcc, 0);
 	assert_int_equal(topology.nodes[0].num_gws, 0);
 }
 
-UNIT_TEST(only_numeric_names_are_nodes)
+TEST(only_numeric_names_are_nodes)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
 	write_gpu(1, 0x11);
 	unit_print("nodes/readme", "hello\n");
 	unit_print("nodes/2x/gpu_id", "5\n");
 	unit_print("nodes/-1/gpu_id", "5\n");
 	unit_print("nodes/99999999999999999999/gpu_id", "5\n");
-	read_machine(&topology);
+	read_machine();
 	assert_int_equal(topology.num_nodes, 1);
 }
 
 /* A device cgroup fails the read of gpu_id. A read of a directory fails on any file system. */
-UNIT_TEST(a_hidden_gpu_is_ignored)
+TEST(a_hidden_gpu_is_ignored)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
 	write_cpu_and_two_gpus();
 	write_link(1, 1, LINK_XGMI, 2, 15);
 	assert_int_equal(remove(unit_path("nodes/2/gpu_id")), 0);
@@ -205,11 +195,11 @@ UNIT_TEST(a_hidden_gpu_is_ignored)
 	assert_node_2_is_ignored();
 
 	/* Links to the GPU remain, as in the kernel. */
-	read_machine(&topology);
+	read_machine();
 	assert_int_equal(topology_find_gpu(&topology, 0x11)->num_links, 2);
 }
 
-UNIT_TEST(a_gpu_that_is_not_initialised_is_ignored)
+TEST(a_gpu_that_is_not_initialised_is_ignored)
 {
 	write_cpu_and_two_gpus();
 	unit_print("nodes/2/gpu_id", "0\n");
@@ -217,7 +207,7 @@ UNIT_TEST(a_gpu_that_is_not_initialised_is_ignored)
 	assert_node_2_is_ignored();
 }
 
-UNIT_TEST(a_gpu_without_vram_is_ignored)
+TEST(a_gpu_without_vram_is_ignored)
 {
 	write_cpu_and_two_gpus();
 	write_bank(2, 0, 0, 1 << 30);
@@ -231,20 +221,18 @@ UNIT_TEST(a_gpu_without_vram_is_ignored)
 	assert_node_2_is_ignored();
 }
 
-UNIT_TEST(the_vram_bank_is_found_among_others)
+TEST(the_vram_bank_is_found_among_others)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
 	write_gpu(1, 0x11);
 	write_bank(1, 0, 4, 65536);
 	write_bank(1, 1, 1, 123 << 20);
 	write_bank(1, 2, 5, 1 << 30);
-	read_machine(&topology);
+	read_machine();
 	assert_int_equal(topology.nodes[0].vram_size, 123 << 20);
 	assert_int_equal(topology.nodes[0].vram_public, 1);
 }
 
-UNIT_TEST(a_node_with_a_file_that_does_not_parse_is_ignored)
+TEST(a_node_with_a_file_that_does_not_parse_is_ignored)
 {
 	static const struct {
 		const char *file, *text;
@@ -296,37 +284,36 @@ UNIT_TEST(a_node_with_a_file_that_does_not_parse_is_ignored)
 }
 
 /* A device cgroup hides GPUs, which is no reason for a warning, and a gpu_id of garbage is. */
-UNIT_TEST(only_a_gpu_id_that_does_not_parse_is_a_warning)
+TEST(only_a_gpu_id_that_does_not_parse_is_a_warning)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
 	write_cpu_and_two_gpus();
 	assert_int_equal(remove(unit_path("nodes/2/gpu_id")), 0);
 	assert_node_2_is_ignored();
 	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 	unit_print("nodes/2/gpu_id", "34\r\n");
-	read_machine(&topology);
+	read_machine();
 	assert_int_equal(topology.num_nodes, 2);
 	assert_logged("Warn  (amdgpu_plugin): ", "node 2", "nodes/2/gpu_id:1: \"34?\"");
 }
 
 /* tar writes as many bytes of a file of sysfs as its size, a page. */
-UNIT_TEST(zeros_after_the_end_of_a_file_are_accepted)
+TEST(zeros_after_the_end_of_a_file_are_accepted)
 {
 	static const char *const files[] = { "gpu_id", "properties", "mem_banks/0/properties",
 					     "io_links/0/properties" };
-	_cleanup_(topology_done) struct topology plain = { 0 }, filled = { 0 };
+	struct topology_node plain;
 
 	write_cpu_and_two_gpus();
-	read_machine(&plain);
+	read_machine();
+	plain = topology.nodes[2];
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		assert_int_equal(truncate(unit_path("nodes/2/%s", files[i]), 4096), 0);
-	read_machine(&filled);
-	assert_int_equal(filled.num_nodes, 3);
-	assert_int_equal(filled.nodes[2].gpu_id, 0x22);
-	assert_int_equal(filled.nodes[2].simd_count, plain.nodes[2].simd_count);
-	assert_int_equal(filled.nodes[2].vram_size, plain.nodes[2].vram_size);
-	assert_int_equal(filled.nodes[2].num_links, plain.nodes[2].num_links);
+	read_machine();
+	assert_int_equal(topology.num_nodes, 3);
+	assert_int_equal(topology.nodes[2].gpu_id, 0x22);
+	assert_int_equal(topology.nodes[2].simd_count, plain.simd_count);
+	assert_int_equal(topology.nodes[2].vram_size, plain.vram_size);
+	assert_int_equal(topology.nodes[2].num_links, plain.num_links);
 }
 
 static const char *const breakages[] = {
@@ -379,7 +366,7 @@ static const char *const node_files[] = {
 	"nodes/2/io_links/0/properties",
 };
 
-UNIT_TEST(a_node_with_a_broken_file_is_ignored)
+TEST(a_node_with_a_broken_file_is_ignored)
 {
 	(void)alarm(240);
 	for (size_t i = 0; i < ARRAY_SIZE(node_files) * ARRAY_SIZE(breakages); i++) {
@@ -397,53 +384,42 @@ UNIT_TEST(a_node_with_a_broken_file_is_ignored)
 }
 
 /* It is an empty file for a reader that does not wait. */
-UNIT_TEST(a_fifo_does_not_block)
+TEST(a_fifo_does_not_block)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(node_files); i++) {
-		_cleanup_(topology_done) struct topology topology = { 0 };
 		char path[512];
 
 		write_cpu_and_two_gpus();
 		(void)strcpy(path, unit_path("%s", node_files[i]));
 		assert_int_equal(remove(path), 0);
 		assert_int_equal(mkfifo(path, 0644), 0);
-		read_machine(&topology);
+		read_machine();
 		assert_non_null(topology_find_gpu(&topology, 0x11));
 		assert_int_equal(remove(path), 0);
 	}
 }
 
 /* The links of the GPUs are enough. */
-UNIT_TEST(a_cpu_node_with_broken_links_is_kept)
+TEST(a_cpu_node_with_broken_links_is_kept)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
 	write_cpu_and_two_gpus();
 	unit_print("nodes/0/io_links/0/properties", "broken\n");
-	read_machine(&topology);
+	read_machine();
 	assert_non_null(topology_find_node(&topology, 0));
 	assert_int_equal(topology_find_node(&topology, 0)->num_links, 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "CPU node 0", "nodes/0/io_links/0/properties:1");
 }
 
-UNIT_TEST(too_many_nodes_are_an_error)
+TEST(too_many_nodes_are_an_error)
 {
-	struct topology topology;
-
-	for (unsigned int i = 0; i < 1025; i++) {
-		char path[64];
-
-		(void)snprintf(path, sizeof(path), "nodes/%u/gpu_id", i);
-		unit_print(path, "0\n");
-	}
+	for (unsigned int i = 0; i < 1025; i++)
+		unit_print(BELOW("nodes/%u/gpu_id", i), "0\n");
 	assert_int_equal(topology_read(unit_path("."), &topology), -E2BIG);
 	assert_logged("Warn  (amdgpu_plugin): ", "nodes", "too many");
 }
 
-UNIT_TEST(a_failure_to_list_the_nodes_is_returned)
+TEST(a_failure_to_list_the_nodes_is_returned)
 {
-	struct topology topology;
-
 	unit_print("nodes", "no directory\n");
 	assert_int_equal(topology_read(unit_path("."), &topology), -ENOTDIR);
 	assert_logged("Warn  (amdgpu_plugin): ", "topology: nodes: Not a directory\n");
@@ -451,27 +427,23 @@ UNIT_TEST(a_failure_to_list_the_nodes_is_returned)
 }
 
 /* All properties are 0. */
-UNIT_TEST(an_empty_properties_file_is_a_node_without_properties)
+TEST(an_empty_properties_file_is_a_node_without_properties)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
 	write_gpu(1, 0x11);
 	unit_print("nodes/1/properties", "%s", "");
-	read_machine(&topology);
+	read_machine();
 	assert_int_equal(topology.num_nodes, 1);
 	assert_int_equal(topology.nodes[0].simd_count, 0);
 }
 
-UNIT_TEST(links_are_read_with_type_target_and_weight)
+TEST(links_are_read_with_type_target_and_weight)
 {
 	const struct topology_node *node;
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
 	write_cpu_and_two_gpus();
 	write_link(1, 10, LINK_PCIE, 7, 40);
 	write_link(1, 2, LINK_XGMI, 2, 15);
 	unit_print("nodes/1/p2p_links/0/properties", "type 2\nnode_to 2\nweight 52\n");
-	read_machine(&topology);
+	read_machine();
 	node = topology_find_gpu(&topology, 0x11);
 	assert_int_equal(node->num_links, 3);
 	assert_int_equal(node->links[0].type, LINK_PCIE);
@@ -485,7 +457,7 @@ UNIT_TEST(links_are_read_with_type_target_and_weight)
 
 /* Linux stores the number of a partition in the bits of the function, AMD's drivers of 2024 in bits
  * 28 to 31. */
-UNIT_TEST(partitions_have_one_location_with_each_driver)
+TEST(partitions_have_one_location_with_each_driver)
 {
 	static const struct {
 		unsigned int property;
@@ -498,32 +470,27 @@ UNIT_TEST(partitions_have_one_location_with_each_driver)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(topology_done) struct topology topology = { 0 };
-
 		write_cpu(0);
 		write_gpu(1, 0x11);
 		unit_print("nodes/1/properties", "simd_count 416\nlocation_id %u\n",
 			   cases[i].property);
-		read_machine(&topology);
+		read_machine();
 		assert_int_equal(topology.nodes[1].location_id, cases[i].location);
 	}
 }
 
-UNIT_TEST(a_memory_node_is_not_called_a_gpu)
+TEST(a_memory_node_is_not_called_a_gpu)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
-
 	write_cpu(0);
 	unit_print("nodes/1/gpu_id", "0\n");
 	unit_print("nodes/1/properties", "mem_banks_count 1\n");
-	read_machine(&topology);
+	read_machine();
 	assert_int_equal(topology.num_nodes, 1);
 	assert_logged("amdgpu_plugin", "ignoring node 1: it has no CPUs and no GPU");
 }
 
-UNIT_TEST(lookups_find_nodes_by_each_id)
+TEST(lookups_find_nodes_by_each_id)
 {
-	_cleanup_(topology_done) struct topology topology = { 0 };
 	struct topology_node *node;
 
 	node = topology_add(&topology);
@@ -547,7 +514,7 @@ UNIT_TEST(lookups_find_nodes_by_each_id)
 	assert_null(topology_find_node(&topology, 3));
 }
 
-UNIT_TEST(captured_machines_are_read_completely)
+TEST(captured_machines_are_read_completely)
 {
 	static const struct {
 		const char *name;
@@ -565,11 +532,11 @@ UNIT_TEST(captured_machines_are_read_completely)
 
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
 		const struct topology_node *node;
-		_cleanup_(topology_done) struct topology topology = { 0 };
 		char path[128];
 
 		print_message("case %s\n", machines[i].name);
 		(void)snprintf(path, sizeof(path), MACHINES "/%s", machines[i].name);
+		topology_done(&topology);
 		assert_int_equal(topology_read(path, &topology), 0);
 		assert_int_equal(topology.num_nodes, machines[i].cpus + machines[i].gpus);
 		assert_int_equal(topology_count_gpus(&topology), machines[i].gpus);
