@@ -16,6 +16,10 @@
 #define LOWEST 200
 
 static struct gpu_files files, no_files;
+static struct mappings table;
+/* What mappings_update() returned for the last mapping. */
+static uint64_t offset;
+static int fd;
 
 /* mmap offsets of /dev/kfd, see kernel/kfd.h. */
 #define DOORBELL(id) (3ULL << 62 | (uint64_t)(id) << 46)
@@ -24,60 +28,82 @@ static struct gpu_files files, no_files;
 
 static void add_file(const char *name, uint32_t minor)
 {
-	int fd = open(unit_path("%s", name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int file = open(unit_path("%s", name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	assert_int_equal(fd_move_up(&fd, LOWEST), 0);
-	assert_int_equal(gpu_files_add(&files, minor, fd), 0);
+	assert_int_equal(fd_move_up(&file, LOWEST), 0);
+	assert_int_equal(gpu_files_add(&files, minor, file), 0);
 }
 
-static void add_bo(struct mappings *table, uint32_t minor, uint64_t addr, uint64_t size,
-		   uint64_t old_offset, uint64_t new_offset)
+static void add_bo(uint32_t minor, uint64_t addr, uint64_t size, uint64_t old_offset,
+		   uint64_t new_offset)
 {
 	const struct mapped_bo bo = { minor, addr, size, old_offset, new_offset };
 
-	assert_int_equal(mappings_add_bo(table, &bo), 0);
+	assert_int_equal(mappings_add_bo(&table, &bo), 0);
 }
 
-static void add_gpu(struct mappings *table, uint32_t old_id, uint32_t user_id, uint32_t new_id)
+static void add_gpu(uint32_t old_id, uint32_t user_id, uint32_t new_id)
 {
 	const struct mapped_gpu gpu = { old_id, user_id, new_id };
 
-	assert_int_equal(mappings_add_gpu(table, &gpu), 0);
+	assert_int_equal(mappings_add_gpu(&table, &gpu), 0);
 }
 
 /* Two GPUs with BOs at the same offset, as each device has its own offsets, and /dev/kfd. */
-static struct mappings make_table(int64_t num_mappings)
+static void make_table(int64_t num_mappings)
 {
-	struct mappings table = { .files = &files, .num_pending = num_mappings };
-
+	table = (struct mappings){ .files = &files, .num_pending = num_mappings };
 	add_file("render0", 128);
 	add_file("render1", 129);
 	add_file("kfd", 0);
-	add_bo(&table, 128, 0x10000000, 0x200000, 0x100000000, 0x500000000);
-	add_bo(&table, 129, 0x20000000, 0x200000, 0x100000000, 0x600000000);
-	add_bo(&table, 128, 0x30000000, 0x1000, 0x100200000, 0x700000000);
-	add_bo(&table, 0, 0x40000000, 0x2000, DOORBELL(0x1111), DOORBELL(0xaaaa));
-	add_bo(&table, 0, 0x50000000, 0x1000, MMIO(0x1111), MMIO(0xaaaa));
-	add_gpu(&table, 0x1111, 0x9999, 0xaaaa);
-	add_gpu(&table, 0x2222, 0x2222, 0xbbbb);
-	return table;
+	add_bo(128, 0x10000000, 0x200000, 0x100000000, 0x500000000);
+	add_bo(129, 0x20000000, 0x200000, 0x100000000, 0x600000000);
+	add_bo(128, 0x30000000, 0x1000, 0x100200000, 0x700000000);
+	add_bo(0, 0x40000000, 0x2000, DOORBELL(0x1111), DOORBELL(0xaaaa));
+	add_bo(0, 0x50000000, 0x1000, MMIO(0x1111), MMIO(0xaaaa));
+	add_gpu(0x1111, 0x9999, 0xaaaa);
+	add_gpu(0x2222, 0x2222, 0xbbbb);
 }
 
-static void end(struct mappings *table)
+static int update(const char *path, uint64_t addr, uint64_t old_offset)
 {
-	mappings_done(table);
+	offset = 42;
+	fd = 43;
+	return mappings_update(&table, path, addr, old_offset, &offset, &fd);
+}
+
+static void free_table(void)
+{
+	mappings_done(&table);
 	gpu_files_close(&files, -1);
 }
 
-static bool is_file(int fd, const char *name)
+static int begin(void **state)
+{
+	int ret = unit_begin(state);
+
+	if (!ret)
+		make_table(-1);
+	return ret;
+}
+
+static int end(void **state)
+{
+	free_table();
+	return unit_end(state);
+}
+
+#define TEST(name) TEST_WITH(name, begin, end)
+
+static bool is_file(int open_fd, const char *name)
 {
 	struct stat a, b;
 
 	assert_int_equal(stat(unit_path("%s", name), &a), 0);
-	return fstat(fd, &b) == 0 && a.st_ino == b.st_ino;
+	return fstat(open_fd, &b) == 0 && a.st_ino == b.st_ino;
 }
 
-UNIT_TEST(each_mapping_moves_to_its_offset_and_file)
+TEST(each_mapping_moves_to_its_offset_and_file)
 {
 	static const struct {
 		const char *path;
@@ -102,60 +128,45 @@ UNIT_TEST(each_mapping_moves_to_its_offset_and_file)
 		{ KFD, 0x40000000, DOORBELL(0x9999), DOORBELL(0xaaaa), "kfd" },
 		{ KFD, 0x61000000, DOORBELL(0x9999), DOORBELL(0xaaaa), "kfd" },
 	};
-	struct mappings table = make_table(-1);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		/* CRIU has one string for each open file, so each case has its own. */
 		char *path = strdup(cases[i].path);
-		uint64_t offset = 42;
-		_cleanup_close_ int fd = -1;
 
 		print_message("case %zu\n", i);
-		assert_int_equal(mappings_update(&table, path, cases[i].addr, cases[i].old_offset,
-						 &offset, &fd),
-				 0);
+		assert_int_equal(update(path, cases[i].addr, cases[i].old_offset), 0);
 		assert_true(offset == cases[i].new_offset);
 		assert_true(is_file(fd, cases[i].file));
 		assert_true(fd > LOWEST);
 		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		(void)close(fd);
 		/* strdup() may return the same address again. */
 		table.run.path = NULL;
 		free(path);
 	}
-	end(&table);
 }
 
 /* BOs of two GPUs, with the same offset. */
-UNIT_TEST(a_doorbell_is_found_by_address_first)
+TEST(a_doorbell_is_found_by_address_first)
 {
-	struct mappings table = { .files = &files, .num_pending = -1 };
-	uint64_t offset;
-	_cleanup_close_ int fd = -1;
-
-	add_file("kfd", 0);
-	add_bo(&table, 0, 0x1000, 0x2000, DOORBELL(5), DOORBELL(6));
-	add_bo(&table, 0, 0x9000, 0x2000, DOORBELL(5), DOORBELL(7));
-	assert_int_equal(mappings_update(&table, KFD, 0x9000, DOORBELL(5), &offset, &fd), 0);
+	add_bo(0, 0x1000, 0x2000, DOORBELL(5), DOORBELL(6));
+	add_bo(0, 0x9000, 0x2000, DOORBELL(5), DOORBELL(7));
+	assert_int_equal(update(KFD, 0x9000, DOORBELL(5)), 0);
 	assert_true(offset == DOORBELL(7));
-	end(&table);
+	(void)close(fd);
 }
 
 /* In a container, two render nodes may have each other's names. The node that CRIU names has
  * another BO at this offset. */
-UNIT_TEST(a_bo_is_found_by_address_under_a_wrong_node_name)
+TEST(a_bo_is_found_by_address_under_a_wrong_node_name)
 {
-	struct mappings table = make_table(-1);
-	uint64_t offset;
-	_cleanup_close_ int fd = -1;
-
-	assert_int_equal(mappings_update(&table, RENDER0, 0x20000000, 0x100000000, &offset, &fd),
-			 0);
+	assert_int_equal(update(RENDER0, 0x20000000, 0x100000000), 0);
 	assert_true(offset == 0x600000000);
 	assert_true(is_file(fd, "render1"));
-	end(&table);
+	(void)close(fd);
 }
 
-UNIT_TEST(mappings_of_other_devices_are_not_supported)
+TEST(mappings_of_other_devices_are_not_supported)
 {
 	static const char *const paths[] = {
 		"/dev/null",
@@ -168,25 +179,21 @@ UNIT_TEST(mappings_of_other_devices_are_not_supported)
 		"/dev/kfdx",
 		"/SYSV00000000",
 	};
-	struct mappings table = make_table(-1), empty = { .files = &no_files, .num_pending = -1 };
+	struct mappings empty = { .files = &no_files, .num_pending = -1 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		uint64_t offset = 42;
-		int fd = 43;
-
 		print_message("case \"%s\"\n", paths[i]);
-		assert_int_equal(mappings_update(&table, paths[i], 0, 0, &offset, &fd), -ENOTSUP);
+		assert_int_equal(update(paths[i], 0, 0), -ENOTSUP);
 		assert_int_equal(mappings_update(&empty, RENDER0, 0, 0, &offset, &fd), -ENOTSUP);
 		assert_int_equal(mappings_update(&empty, KFD, 0, 0, &offset, &fd), -ENOTSUP);
 		assert_int_equal(offset, 42);
 		assert_int_equal(fd, 43);
 	}
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-	end(&table);
 	mappings_done(&empty);
 }
 
-UNIT_TEST(mappings_that_cannot_be_restored_are_refused)
+TEST(mappings_that_cannot_be_restored_are_refused)
 {
 	static const struct {
 		const char *path;
@@ -206,25 +213,19 @@ UNIT_TEST(mappings_that_cannot_be_restored_are_refused)
 		{ KFD, 0x61000000, DOORBELL(0x3333), "no BO" },
 		{ KFD, 0x61000000, MMIO(0x3333), "no BO" },
 	};
-	struct mappings table = make_table(-1);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char address[32];
-		uint64_t offset = 42;
-		int fd = 43;
 
 		print_message("case %zu\n", i);
 		(void)snprintf(address, sizeof(address), "0x%llx",
 			       (unsigned long long)cases[i].addr);
 		unit_forget_lines();
-		assert_int_equal(mappings_update(&table, cases[i].path, cases[i].addr,
-						 cases[i].offset, &offset, &fd),
-				 -EINVAL);
+		assert_int_equal(update(cases[i].path, cases[i].addr, cases[i].offset), -EINVAL);
 		assert_logged("Error (amdgpu_plugin): ", address, cases[i].words);
 		assert_int_equal(offset, 42);
 		assert_int_equal(fd, 43);
 	}
-	end(&table);
 }
 
 /* Does as CRIU does with mappings in order: it asks about each, but keeps only the first descriptor
@@ -237,7 +238,6 @@ enum closing {
 };
 
 struct loader {
-	struct mappings *table;
 	enum closing closing;
 	const char *path;
 	int fd;
@@ -246,14 +246,14 @@ struct loader {
 	unsigned int maps;
 };
 
-static void begin_run(struct loader *loader, const char *path, int fd)
+static void begin_run(struct loader *loader, const char *path, int new_fd)
 {
 	if (loader->closing != CLOSES_ALL_AT_THE_END && loader->fd >= 0)
 		(void)close(loader->fd);
-	if (loader->closing == CLOSES_ALL_AT_THE_END && fd >= 0)
-		loader->fds[loader->num_fds++] = fd;
+	if (loader->closing == CLOSES_ALL_AT_THE_END && new_fd >= 0)
+		loader->fds[loader->num_fds++] = new_fd;
 	loader->path = path;
-	loader->fd = fd;
+	loader->fd = new_fd;
 }
 
 static void end_run(struct loader *loader, const char *path)
@@ -269,14 +269,11 @@ static void end_all(struct loader *loader)
 		assert_int_equal(close(loader->fds[i]), 0);
 }
 
-static void map_device(struct loader *loader, const char *path, uint64_t addr, uint64_t offset,
+static void map_device(struct loader *loader, const char *path, uint64_t addr, uint64_t old_offset,
 		       const char *file)
 {
-	uint64_t new_offset;
-	int fd = -1;
-
 	end_run(loader, path);
-	assert_int_equal(mappings_update(loader->table, path, addr, offset, &new_offset, &fd), 0);
+	assert_int_equal(update(path, addr, old_offset), 0);
 	if (loader->path != path)
 		begin_run(loader, path, fd);
 	if (!is_file(loader->fd, file))
@@ -308,10 +305,10 @@ static void map_memfd(struct loader *loader, const char *path)
 /* CRIU's restorer closes the memfd of an anonymous shared mapping. */
 static void map_shared_memory(struct loader *loader)
 {
-	int fd = memfd_create("", 0);
+	int memory = memfd_create("", 0);
 
-	assert_true(fd >= 0);
-	loader->fds[loader->num_fds++] = fd;
+	assert_true(memory >= 0);
+	loader->fds[loader->num_fds++] = memory;
 }
 
 /* One letter for each mapping: 0 and 1 are GPUs, k is /dev/kfd, f and g are files that CRIU opens,
@@ -347,7 +344,7 @@ static unsigned int count_devices(const char *sequence)
 	return count;
 }
 
-UNIT_TEST(runs_of_any_order_leave_nothing_open)
+TEST(runs_of_any_order_leave_nothing_open)
 {
 	static const char *const sequences[] = {
 		"0",           "00",
@@ -364,90 +361,71 @@ UNIT_TEST(runs_of_any_order_leave_nothing_open)
 
 	for (size_t i = 0; i < CLOSINGS * ARRAY_SIZE(sequences); i++) {
 		const char *sequence = sequences[i / CLOSINGS];
-		struct mappings table = make_table(count_devices(sequence));
-		struct loader loader = { .table = &table, .fd = -1, .closing = i % CLOSINGS };
+		struct loader loader = { .fd = -1, .closing = i % CLOSINGS };
 
 		print_message("case %s, closing %zu\n", sequence, i % CLOSINGS);
+		free_table();
+		make_table(count_devices(sequence));
 		map_all(&loader, sequence);
 		assert_int_equal(loader.maps, count_devices(sequence));
 		/* No hook runs after the last mapping, so no file may be open. */
 		assert_int_equal(files.count, 0);
-		for (int fd = LOWEST; fd < LOWEST + 50; fd++)
-			assert_int_equal(fcntl(fd, F_GETFD), -1);
-		end(&table);
+		for (int number = LOWEST; number < LOWEST + 50; number++)
+			assert_int_equal(fcntl(number, F_GETFD), -1);
 	}
 }
 
-UNIT_TEST(a_file_that_criu_opens_ends_the_run)
+TEST(a_file_that_criu_opens_ends_the_run)
 {
 	static const char path[] = RENDER0;
-	struct mappings table = make_table(-1);
-	int first, own, again;
-	uint64_t offset;
+	int own;
 
-	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
-			 0);
+	assert_int_equal(update(path, 0x10000000, 0x100000000), 0);
 	own = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	(void)close(first);
-	assert_int_equal(mappings_update(&table, path, 0x30000000, 0x100200000, &offset, &again),
-			 0);
-	assert_true(is_file(again, "render0"));
+	(void)close(fd);
+	assert_int_equal(update(path, 0x30000000, 0x100200000), 0);
+	assert_true(is_file(fd, "render0"));
 	(void)close(own);
-	(void)close(again);
-	end(&table);
+	(void)close(fd);
 }
 
 /* CRIU has one string for each open file, also for two opens of one render node. */
-UNIT_TEST(another_string_with_the_same_name_ends_the_run)
+TEST(another_string_with_the_same_name_ends_the_run)
 {
 	static const char path[] = RENDER0, other_string[] = "" RENDER0 "\0other";
-	struct mappings table = make_table(-1);
-	int first, again;
-	uint64_t offset;
+	int first;
 
-	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
-			 0);
-	assert_int_equal(
-		mappings_update(&table, other_string, 0x30000000, 0x100200000, &offset, &again), 0);
-	assert_int_not_equal(first, again);
+	assert_int_equal(update(path, 0x10000000, 0x100000000), 0);
+	first = fd;
+	assert_int_equal(update(other_string, 0x30000000, 0x100200000), 0);
+	assert_int_not_equal(first, fd);
 	(void)close(first);
-	assert_true(is_file(again, "render0"));
-	(void)close(again);
-	end(&table);
+	assert_true(is_file(fd, "render0"));
+	(void)close(fd);
 }
 
-UNIT_TEST(images_without_a_count_keep_the_files)
+TEST(images_without_a_count_keep_the_files)
 {
-	struct mappings table = make_table(-1);
-	uint64_t offset;
-	_cleanup_close_ int fd = -1;
-
 	for (unsigned int i = 0; i < 100; i++)
-		assert_int_equal(
-			mappings_update(&table, RENDER0, 0x10000000, 0x100000000, &offset, &fd), 0);
+		assert_int_equal(update(RENDER0, 0x10000000, 0x100000000), 0);
 	assert_true(is_file(gpu_files_find(&files, 128), "render0"));
-	end(&table);
+	(void)close(fd);
 }
 
-UNIT_TEST(refused_mappings_are_not_counted)
+TEST(refused_mappings_are_not_counted)
 {
-	struct mappings table = make_table(1);
-	uint64_t offset;
-	int fd;
-
-	assert_int_equal(mappings_update(&table, RENDER0, 0x1, 0x2, &offset, &fd), -EINVAL);
-	assert_int_equal(mappings_update(&table, "/dev/zero", 0x1, 0x2, &offset, &fd), -ENOTSUP);
+	table.num_pending = 1;
+	assert_int_equal(update(RENDER0, 0x1, 0x2), -EINVAL);
+	assert_int_equal(update("/dev/zero", 0x1, 0x2), -ENOTSUP);
 	assert_true(gpu_files_find(&files, 128) >= 0);
-	end(&table);
 }
 
-UNIT_TEST(mappings_done_accepts_empty_and_done_tables)
+TEST(mappings_done_accepts_empty_and_done_tables)
 {
-	struct mappings table = make_table(3), empty = { 0 };
+	struct mappings empty = { 0 };
 
-	end(&table);
-	mappings_done(&table);
+	free_table();
+	free_table();
 	mappings_done(&empty);
-	gpu_files_close(&files, -1);
 	assert_int_equal(gpu_files_find(&files, 128), -1);
 }
