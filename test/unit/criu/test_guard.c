@@ -74,43 +74,58 @@ static char await_report(int fd)
 	return byte;
 }
 
-static int start(void (*watch)(void *argument, int criu), int fd, struct guard *ret_guard)
-{
-	struct report report = { .fd = fd };
-	const struct guard_ops ops = { watch, &report, &fd, 1 };
+/* The guard of a test, and the pipe that it reports to. */
+static struct guard guard;
+static int fds[2];
 
-	return guard_start(&ops, ret_guard);
+static int start(void (*watch)(void *argument, int criu))
+{
+	struct report report = { .fd = fds[1] };
+	const struct guard_ops ops = { watch, &report, &fds[1], 1 };
+
+	return guard_start(&ops, &guard);
 }
 
-/* A process acts as CRIU: it starts a guard that reports to a descriptor, and does not return. */
-static void assert_reported(void (*act_as_criu)(int fd), char expected)
+static int begin(void **state)
 {
-	int fds[2];
-	pid_t criu;
+	int ret = unit_begin(state);
 
-	assert_int_equal(pipe(fds), 0);
-	criu = fork();
+	guard = (struct guard){ 0 };
+	return ret < 0 ? ret : pipe(fds);
+}
+
+static int end(void **state)
+{
+	guard_end(&guard);
+	fd_close(&fds[0]);
+	fd_close(&fds[1]);
+	return unit_end(state);
+}
+
+#define TEST(name) TEST_WITH(name, begin, end)
+
+/* A process acts as CRIU: it starts a guard that reports to a descriptor, and does not return. */
+static void assert_reported(void (*act_as_criu)(void), char expected)
+{
+	pid_t criu = fork();
+
 	if (!criu) {
-		act_as_criu(fds[1]);
+		act_as_criu();
 		_exit(1);
 	}
 	assert_int_equal(await_report(fds[0]), expected);
 	(void)kill(criu, SIGKILL);
 	assert_int_equal(waitpid(criu, NULL, 0), criu);
-	(void)close(fds[0]);
-	(void)close(fds[1]);
 }
 
-static void kill_own_group(int fd)
+static void kill_own_group(void)
 {
-	struct guard guard;
-
 	(void)setpgid(0, 0);
-	if (!start(report_end_of_criu, fd, &guard))
+	if (!start(report_end_of_criu))
 		(void)kill(0, SIGKILL);
 }
 
-UNIT_TEST(a_guard_survives_the_process_group_of_criu)
+TEST(a_guard_survives_the_process_group_of_criu)
 {
 	assert_reported(kill_own_group, 'e');
 }
@@ -123,97 +138,68 @@ static void *stay(void *argument)
 	return argument;
 }
 
-static void end_main_thread(int fd)
+static void end_main_thread(void)
 {
-	struct guard guard;
 	pthread_t thread;
 
-	if (!start(report_end_of_main_thread, fd, &guard) &&
-	    !pthread_create(&thread, NULL, stay, NULL))
+	if (!start(report_end_of_main_thread) && !pthread_create(&thread, NULL, stay, NULL))
 		(void)syscall(SYS_exit, 0);
 }
 
 /* A thread may wait for the driver, while the tasks of CRIU run already. */
-UNIT_TEST(a_guard_notices_the_end_of_the_main_thread)
+TEST(a_guard_notices_the_end_of_the_main_thread)
 {
 	assert_reported(end_main_thread, 'm');
 }
 
-UNIT_TEST(a_guard_that_is_ended_does_nothing)
+TEST(a_guard_that_is_ended_does_nothing)
 {
-	struct guard guard = { 0 };
-	int fds[2];
-
-	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(start(report_end_of_criu, fds[1], &guard), 0);
+	assert_int_equal(start(report_end_of_criu), 0);
 	assert_true(guard.pid > 0);
 	guard_end(&guard);
 	assert_int_equal(guard.pid, 0);
 	guard_end(&guard);
-	(void)close(fds[1]);
+	fd_close(&fds[1]);
 	assert_int_equal(await_report(fds[0]), 0);
-	(void)close(fds[0]);
 }
 
 /* A guard must not undo the dump of a CRIU that is alive. */
-UNIT_TEST(a_guard_polls_again_after_an_error)
+TEST(a_guard_polls_again_after_an_error)
 {
-	struct guard guard = { 0 };
-	int fds[2];
-
-	assert_int_equal(pipe(fds), 0);
 	failing_polls.count = 3;
 	failing_polls.fd = fds[1];
-	assert_int_equal(start(report_end_of_criu, fds[1], &guard), 0);
+	assert_int_equal(start(report_end_of_criu), 0);
 	failing_polls.count = 0;
 	assert_int_equal(await_report(fds[0]), 'q');
-	guard_end(&guard);
-	(void)close(fds[0]);
-	(void)close(fds[1]);
 }
 
-UNIT_TEST(a_guard_closes_all_other_descriptors)
+TEST(a_guard_closes_all_other_descriptors)
 {
-	struct guard guard = { 0 };
-	int fds[2];
-
-	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(start(report_number_of_fds, fds[1], &guard), 0);
+	assert_int_equal(start(report_number_of_fds), 0);
 	assert_int_equal(await_report(fds[0]), 1);
-	guard_end(&guard);
-	(void)close(fds[0]);
-	(void)close(fds[1]);
 }
 
 /* CRIU calls waitpid() for any child after a SIGCHLD. */
-UNIT_TEST(a_wait_for_any_child_does_not_find_a_guard)
+TEST(a_wait_for_any_child_does_not_find_a_guard)
 {
 	struct pollfd ended = { .events = POLLIN };
-	struct guard guard = { 0 };
-	int fds[2];
 
-	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(start(report_number_of_fds, fds[1], &guard), 0);
+	assert_int_equal(start(report_number_of_fds), 0);
 	assert_int_equal(await_report(fds[0]), 1);
 	/* The same holds after the guard has ended. */
 	ended.fd = guard.fd;
 	assert_int_equal(poll(&ended, 1, LIMIT_MS), 1);
 	assert_int_equal(waitpid(-1, NULL, 0), -1);
 	assert_int_equal(errno, ECHILD);
-	guard_end(&guard);
-	(void)close(fds[0]);
-	(void)close(fds[1]);
 }
 
 /* CRIU waits with __WALL when it stops tasks. Another process may then get the pid of the guard. */
-UNIT_TEST(guard_end_does_not_kill_a_process_with_a_reused_pid)
+TEST(guard_end_does_not_kill_a_process_with_a_reused_pid)
 {
-	struct guard guard = { 0 };
-	int fds[2], status;
+	int status;
 	pid_t other;
 
-	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(start(report_number_of_fds, fds[1], &guard), 0);
+	assert_int_equal(start(report_number_of_fds), 0);
 	assert_int_equal(await_report(fds[0]), 1);
 	assert_int_equal(waitpid(-1, NULL, __WALL), guard.pid);
 	other = unit_start_sleeper();
@@ -223,6 +209,4 @@ UNIT_TEST(guard_end_does_not_kill_a_process_with_a_reused_pid)
 	assert_int_equal(waitpid(other, &status, WNOHANG), 0);
 	(void)kill(other, SIGKILL);
 	assert_int_equal(waitpid(other, &status, 0), other);
-	(void)close(fds[0]);
-	(void)close(fds[1]);
 }

@@ -69,24 +69,28 @@ static int report(unsigned long request, void *argument)
 	return 0;
 }
 
+static const struct options options = { .dump_memory = 16 << 20 };
+static struct dump_session session;
+
 /* A job on two GPUs, and a dump with the option. */
-static struct dump_session make_session(struct options *options)
+static int begin_session(void **state)
 {
+	int ret = begin(state);
+
 	memset(&keeps, 0, sizeof(keeps));
 	kernel.machine = "eight";
 	kernel.other_render = report;
 	kernel.num_open_renders = 2;
 	(void)make_process();
-	*options = (struct options){ .dump_memory = 16 << 20 };
-	return (struct dump_session){ .options = options };
+	session = (struct dump_session){ .options = &options };
+	return ret;
 }
 
-/* Some versions of CRIU name a task several times. */
-TEST(memory_is_taken_once)
-{
-	struct options options;
-	struct dump_session session = make_session(&options);
+#define SESSION(name) TEST_WITH(name, begin_session, end)
 
+/* Some versions of CRIU name a task several times. */
+SESSION(memory_is_taken_once)
+{
 	writeback_prepare(&session, tracee);
 	writeback_prepare(&session, tracee);
 	assert_int_equal(keeps.taken, 1);
@@ -94,14 +98,12 @@ TEST(memory_is_taken_once)
 	assert_true(keeps.floor > 0);
 }
 
-TEST(images_in_memory_get_none)
+SESSION(images_in_memory_get_none)
 {
 	static const long types[] = { TMPFS_MAGIC, RAMFS_MAGIC };
-	struct options options;
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		struct dump_session session = make_session(&options);
-
+		session = (struct dump_session){ .options = &options };
 		keeps.type = types[i];
 		writeback_prepare(&session, tracee);
 		assert_int_equal(keeps.taken, 0);
@@ -109,22 +111,16 @@ TEST(images_in_memory_get_none)
 	}
 }
 
-TEST(a_job_without_gpus_gets_none)
+SESSION(a_job_without_gpus_gets_none)
 {
-	struct options options;
-	struct dump_session session = make_session(&options);
-
 	kernel.num_open_renders = 0;
 	writeback_prepare(&session, tracee);
 	assert_int_equal(keeps.taken, 0);
 }
 
 /* While the memory is taken, CRIU's timer for tasks that do not stop stands still. */
-TEST(a_timer_of_criu_goes_on_afterwards)
+SESSION(a_timer_of_criu_goes_on_afterwards)
 {
-	struct options options;
-	struct dump_session session = make_session(&options);
-
 	(void)alarm(1000);
 	writeback_prepare(&session, tracee);
 	assert_in_range(alarm(0), 990, 1000);
@@ -153,10 +149,8 @@ static pid_t start_other_dump(useconds_t microseconds)
 	return pid;
 }
 
-TEST(two_dumps_take_memory_one_after_the_other)
+SESSION(two_dumps_take_memory_one_after_the_other)
 {
-	struct options options;
-	struct dump_session session = make_session(&options);
 	pid_t other = start_other_dump(300000);
 	double begin = now_seconds();
 
@@ -166,10 +160,8 @@ TEST(two_dumps_take_memory_one_after_the_other)
 	assert_int_equal(unit_wait(other), 0);
 }
 
-TEST(a_lock_that_stays_is_no_obstacle)
+SESSION(a_lock_that_stays_is_no_obstacle)
 {
-	struct options options;
-	struct dump_session session = make_session(&options);
 	pid_t other = start_other_dump(1000000000);
 
 	is_hurried = true;
