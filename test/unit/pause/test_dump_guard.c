@@ -12,6 +12,8 @@
 #define LIMIT_MS   120000
 #define MAIN_IMAGE "amdgpu-kfd-5.img"
 
+static struct fake_process *process;
+
 /* Starts a job. A process that outlives its parent becomes a child of this process. */
 static int begin_with_job(void **state)
 {
@@ -21,6 +23,7 @@ static int begin_with_job(void **state)
 	if (fake_gpu_begin(state) < 0)
 		return -1;
 	fake_kernel_share();
+	process = make_process();
 	return 0;
 }
 
@@ -32,7 +35,7 @@ static void __attribute__((noreturn)) die(void)
 }
 
 /* In CRIU: dumps all of the plugin's part. The return value is whether that succeeded. */
-static bool dump_all(struct fake_process *process)
+static bool dump_all(void)
 {
 	return ptrace(PTRACE_SEIZE, tracee, 0, 0) == 0 && CR_PLUGIN_DESC.init(STAGE_DUMP) == 0 &&
 	       dump_file(open_kfd_of(process), 5) == 0 && process->paused == 1 &&
@@ -61,17 +64,22 @@ static void wait_for_guard(void)
 	assert_int_equal(status, 0);
 }
 
+static void assert_runs_again(void)
+{
+	assert_int_equal(process->paused, 0);
+	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+}
+
 #define WITH_JOB(name) TEST_WITH(name, begin_with_job, end)
 
 WITH_JOB(a_job_whose_dump_is_killed_runs_again)
 {
-	struct fake_process *process = make_process();
 	pid_t criu;
 
 	unit_print("core-1.img", "of CRIU's");
 	criu = fork();
 	if (!criu) {
-		if (dump_all(process))
+		if (dump_all())
 			die();
 		_exit(1);
 	}
@@ -100,7 +108,7 @@ static void wait_until_removed(const char *name)
 
 /* Kills a dump after this process has begun to trace its job. CRIU also traces @other, unless that
  * is 0. The guard removes the images at once. */
-static void kill_dump_of_a_job_that_another_traces(struct fake_process *process, pid_t other)
+static void kill_dump_of_a_job_that_another_traces(pid_t other)
 {
 	int line[2];
 	pid_t criu;
@@ -109,8 +117,8 @@ static void kill_dump_of_a_job_that_another_traces(struct fake_process *process,
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line), 0);
 	criu = fork();
 	if (!criu) {
-		if ((!other || ptrace(PTRACE_SEIZE, other, 0, 0) == 0) && dump_all(process) &&
-		    let_go() && write(line[1], "", 1) == 1 && read(line[1], &byte, 1) == 1)
+		if ((!other || ptrace(PTRACE_SEIZE, other, 0, 0) == 0) && dump_all() && let_go() &&
+		    write(line[1], "", 1) == 1 && read(line[1], &byte, 1) == 1)
 			die();
 		_exit(1);
 	}
@@ -126,9 +134,7 @@ static void kill_dump_of_a_job_that_another_traces(struct fake_process *process,
 
 WITH_JOB(a_job_that_another_traces_runs_again_when_it_is_let_go)
 {
-	struct fake_process *process = make_process();
-
-	kill_dump_of_a_job_that_another_traces(process, 0);
+	kill_dump_of_a_job_that_another_traces(0);
 	assert_true(let_go());
 	wait_for_guard();
 	assert_int_equal(process->paused, 0);
@@ -137,11 +143,10 @@ WITH_JOB(a_job_that_another_traces_runs_again_when_it_is_let_go)
 /* A seized process would stop at its next signal. */
 WITH_JOB(others_are_let_go_while_one_is_waited_for)
 {
-	struct fake_process *process = make_process();
 	pid_t other = unit_start_sleeper();
 	bool is_traced = true;
 
-	kill_dump_of_a_job_that_another_traces(process, other);
+	kill_dump_of_a_job_that_another_traces(other);
 	for (unsigned int i = 0; i < LIMIT_MS && is_traced; i++) {
 		(void)nanosleep(&(const struct timespec){ .tv_nsec = 1000000 }, NULL);
 		is_traced = proc_is_traced(other);
@@ -155,12 +160,11 @@ WITH_JOB(others_are_let_go_while_one_is_waited_for)
 
 WITH_JOB(a_dump_that_is_complete_needs_no_guard)
 {
-	struct fake_process *process = make_process();
 	pid_t criu;
 
 	criu = fork();
 	if (!criu) {
-		if (dump_all(process) && finish_dump(0) == 0)
+		if (dump_all() && finish_dump(0) == 0)
 			die();
 		_exit(1);
 	}
@@ -185,21 +189,19 @@ static bool meet(int line)
 }
 
 /* CRIU: the dump is complete, and CRIU has no child. @then is what it does with the job. */
-static void __attribute__((noreturn))
-be_ending_criu(struct fake_process *process, int final, bool (*then)(void), int line)
+static void __attribute__((noreturn)) be_ending_criu(int final, bool (*then)(void), int line)
 {
 	/* If the test fails in between. */
 	(void)alarm(LIMIT_MS / 2000);
 	opts = final;
-	if (!dump_all(process) || finish_dump(0) || unit_count_children() || !meet(line) ||
-	    !then() || !meet(line))
+	if (!dump_all() || finish_dump(0) || unit_count_children() || !meet(line) || !then() ||
+	    !meet(line))
 		_exit(1);
 	end_dump(0);
 	die();
 }
 
-static struct ending_criu start_ending_criu(struct fake_process *process, int final,
-					    bool (*then)(void))
+static struct ending_criu start_ending_criu(int final, bool (*then)(void))
 {
 	struct ending_criu criu;
 	int line[2];
@@ -208,7 +210,7 @@ static struct ending_criu start_ending_criu(struct fake_process *process, int fi
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line), 0);
 	criu = (struct ending_criu){ .pid = fork(), .line = line[0] };
 	if (!criu.pid)
-		be_ending_criu(process, final, then, line[1]);
+		be_ending_criu(final, then, line[1]);
 	(void)close(line[1]);
 	assert_int_equal(read(criu.line, &byte, 1), 1);
 	return criu;
@@ -243,8 +245,7 @@ static bool keep_job(void)
 /* From the pause to the death of the job its queues do not run. */
 WITH_JOB(queues_of_a_job_that_criu_kills_stay_stopped)
 {
-	struct fake_process *process = make_process();
-	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, kill_job);
+	struct ending_criu criu = start_ending_criu(CRIU_FINAL_DEAD, kill_job);
 
 	assert_int_equal(process->paused, 1);
 	go_on(&criu);
@@ -259,14 +260,12 @@ WITH_JOB(queues_of_a_job_that_criu_kills_stay_stopped)
 /* CRIU's post-dump script fails: CRIU lets go of the job, and may live on for long. */
 WITH_JOB(a_job_that_criu_lets_go_of_runs_again)
 {
-	struct fake_process *process = make_process();
-	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, let_go);
+	struct ending_criu criu = start_ending_criu(CRIU_FINAL_DEAD, let_go);
 
 	assert_int_equal(process->paused, 1);
 	go_on(&criu);
 	wait_for_guard();
-	assert_int_equal(process->paused, 0);
-	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+	assert_runs_again();
 	end_criu(&criu);
 	assert_true(unit_exists(MAIN_IMAGE));
 	assert_int_equal(unit_count_children(), 1);
@@ -275,23 +274,20 @@ WITH_JOB(a_job_that_criu_lets_go_of_runs_again)
 /* The images are complete by then. */
 WITH_JOB(a_job_runs_again_whose_criu_is_killed_before_it_ends_it)
 {
-	struct fake_process *process = make_process();
-	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, keep_job);
+	struct ending_criu criu = start_ending_criu(CRIU_FINAL_DEAD, keep_job);
 
 	go_on(&criu);
 	assert_int_equal(process->paused, 1);
 	end_criu(&criu);
 	wait_for_guard();
-	assert_int_equal(process->paused, 0);
-	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+	assert_runs_again();
 	assert_true(unit_exists(MAIN_IMAGE));
 }
 
 /* Another dump, or a debugger, may come before the guard. */
 WITH_JOB(a_job_that_another_traces_by_then_runs_in_the_end)
 {
-	struct fake_process *process = make_process();
-	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, let_go);
+	struct ending_criu criu = start_ending_criu(CRIU_FINAL_DEAD, let_go);
 
 	go_on(&criu);
 	while (ptrace(PTRACE_SEIZE, tracee, 0, 0) < 0)
@@ -299,8 +295,7 @@ WITH_JOB(a_job_that_another_traces_by_then_runs_in_the_end)
 	end_criu(&criu);
 	assert_true(let_go());
 	wait_for_guard();
-	assert_int_equal(process->paused, 0);
-	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+	assert_runs_again();
 }
 
 WITH_JOB(a_job_that_stays_is_not_left_to_a_guard)
@@ -308,26 +303,23 @@ WITH_JOB(a_job_that_stays_is_not_left_to_a_guard)
 	static const int finals[] = { CRIU_FINAL_ALIVE, CRIU_FINAL_STOPPED, 0, 4 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(finals); i++) {
-		struct fake_process *process = make_process();
-		struct ending_criu criu = start_ending_criu(process, finals[i], keep_job);
+		struct ending_criu criu = start_ending_criu(finals[i], keep_job);
 
 		assert_int_equal(process->paused, 0);
 		assert_int_equal(unit_count_children(), 2);
 		go_on(&criu);
 		end_criu(&criu);
-		process->pid = 0; /* make_process() takes its place */
 		(void)unlink(unit_path(MAIN_IMAGE));
 	}
 }
 
 WITH_JOB(a_failed_dump_leaves_nothing_to_a_guard)
 {
-	struct fake_process *process = make_process();
 	pid_t criu = fork();
 
 	if (!criu) {
 		opts = CRIU_FINAL_DEAD;
-		if (!dump_all(process) || finish_dump(-1) || process->paused)
+		if (!dump_all() || finish_dump(-1) || process->paused)
 			_exit(1);
 		end_dump(-1);
 		_exit(0);
@@ -341,12 +333,11 @@ WITH_JOB(a_failed_dump_leaves_nothing_to_a_guard)
 /* Such a CRIU would become the guard's parent, and wait for it. */
 WITH_JOB(a_criu_that_adopts_orphans_unpauses_itself)
 {
-	struct fake_process *process = make_process();
 	pid_t criu = fork();
 
 	if (!criu) {
 		opts = CRIU_FINAL_DEAD;
-		if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || !dump_all(process) || finish_dump(0) ||
+		if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || !dump_all() || finish_dump(0) ||
 		    process->paused || unit_count_children() ||
 		    !unit_logged("run for a moment before CRIU kills it", NULL))
 			_exit(1);
@@ -360,12 +351,11 @@ WITH_JOB(a_criu_that_adopts_orphans_unpauses_itself)
 /* If the dump failed, the job would be lost: its queues do not run, and its images would go. */
 WITH_JOB(a_job_that_is_about_to_end_need_not_run)
 {
-	struct fake_process *process = make_process();
 	pid_t criu = fork();
 
 	if (!criu) {
 		opts = CRIU_FINAL_DEAD;
-		if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || !dump_all(process))
+		if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || !dump_all())
 			_exit(1);
 		kernel.fail_op = KFD_UNPAUSE;
 		kernel.fail_errno = ENOMEM;
@@ -383,12 +373,11 @@ WITH_JOB(a_job_that_is_about_to_end_need_not_run)
  */
 WITH_JOB(a_dump_that_fails_at_last_runs_on_without_images)
 {
-	struct fake_process *process = make_process();
 	pid_t criu = fork();
 
 	if (!criu) {
 		opts = CRIU_FINAL_DEAD;
-		if (!dump_all(process) || finish_dump(0) || !process->paused)
+		if (!dump_all() || finish_dump(0) || !process->paused)
 			_exit(1);
 		end_dump(-1);
 		if (!let_go())
@@ -397,7 +386,6 @@ WITH_JOB(a_dump_that_fails_at_last_runs_on_without_images)
 	}
 	unit_wait_for_killed(criu);
 	wait_for_guard();
-	assert_int_equal(process->paused, 0);
-	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+	assert_runs_again();
 	assert_false(unit_exists(MAIN_IMAGE));
 }
