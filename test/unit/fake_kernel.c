@@ -70,6 +70,20 @@ int fake_kernel_begin(void **state)
 	return 0;
 }
 
+void change_gpus(const char *name, const char *node, const char *edit)
+{
+	static char machine[200];
+	char command[1200];
+
+	(void)snprintf(machine, sizeof(machine), "%s", unit_path("machine"));
+	(void)snprintf(command, sizeof(command),
+		       "rm -rf %s && cp -r " MACHINES
+		       "/%s %s && sed -i '%s' %s/nodes/%s/properties",
+		       machine, name, machine, edit, machine, node);
+	assert_int_equal(system(command), 0);
+	kernel.machine = machine;
+}
+
 void fake_kernel_share(void)
 {
 	struct fake_kernel now = kernel;

@@ -35,6 +35,9 @@ int fake_kernel_begin(void **state);
 /* From here on this process and its children share one kernel. */
 void fake_kernel_share(void);
 int fake_kernel_end(void **state);
+/* The machine becomes a copy of machine @name. @edit is a command of sed for the properties of node
+ * @node of it; "*": of all. */
+void change_gpus(const char *name, const char *node, const char *edit);
 /* Devices are files in the test's directory: kfd-INDEX of a process, renderD-MINOR, dmabuf-NUMBER
  * of an AMD GPU. They can be opened several times, like devices. */
 int open_device(const char *name, int flags);

@@ -16,21 +16,6 @@ enum {
 /* An edit of the GPUs' generation. */
 #define GFX(version) "s/^gfx_target_version .*/gfx_target_version " version "/"
 
-/* Gives the machine GPUs with other properties. @edit is a sed command for their property files. */
-static inline void change_gpus(const char *edit)
-{
-	static char machine[200];
-	char command[1200];
-
-	(void)snprintf(machine, sizeof(machine), "%s", unit_path("machine"));
-	(void)snprintf(command, sizeof(command),
-		       "rm -rf %s && cp -r " MACHINES
-		       "/eight %s && sed -i '%s' %s/nodes/*/properties",
-		       machine, machine, edit, machine);
-	assert_int_equal(system(command), 0);
-	kernel.machine = machine;
-}
-
 static inline struct fake_process *make_process_with(struct fake_queue queue)
 {
 	struct fake_process *process;

@@ -307,16 +307,11 @@ TEST(extra_gpus_beside_svm_ranges_are_hidden)
 /* The last GPU of the machine is one of this generation. */
 static void add_gpu_of(uint32_t version)
 {
-	static char mixed[512];
-	char command[512];
+	char edit[64];
 
-	(void)snprintf(command, sizeof(command),
-		       "rm -rf %s && cp -r " MACHINES "/eight %s && sed -i"
-		       " 's/^gfx_target_version .*/gfx_target_version %u/' %s/nodes/9/properties",
-		       unit_path("mixed"), unit_path("mixed"), version, unit_path("mixed"));
-	assert_int_equal(system(command), 0);
-	(void)snprintf(mixed, sizeof(mixed), "%s", unit_path("mixed"));
-	kernel.machine = mixed;
+	(void)snprintf(edit, sizeof(edit), "s/^gfx_target_version .*/gfx_target_version %u/",
+		       version);
+	change_gpus("eight", "9", edit);
 }
 
 static void assert_kept_visible(void)

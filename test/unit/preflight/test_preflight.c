@@ -197,7 +197,7 @@ TEST(high_precision_on_gfx950_is_refused)
 		struct fake_process *process;
 
 		print_message("case %zu\n", i);
-		change_gpus(cases[i].gpus);
+		change_gpus("eight", "*", cases[i].gpus);
 		unit_print("environ", cases[i].environment, 0, 0, 0);
 		process = make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
 		if (cases[i].bad) {

@@ -7,7 +7,7 @@ TEST(a_buffer_of_gfx12_is_refused)
 {
 	struct fake_process *process = make_process();
 
-	change_gpus(GFX("120001"));
+	change_gpus("eight", "*", GFX("120001"));
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
 	assert_refused(process, "gfx12", "newer plugin");
 	assert_final(process, "gfx12");
@@ -37,7 +37,7 @@ TEST(bos_that_would_be_others_are_refused)
 		struct kfd_bo_bucket *bo;
 
 		print_message("case %zu\n", i);
-		change_gpus(bad_bos[i].gpus);
+		change_gpus("eight", "*", bad_bos[i].gpus);
 		process = make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
 		bo = add_bo(process, GPU_B, bad_bos[i].flags, bad_bos[i].addr, 4096, 1 << 20);
 		assert_int_equal(bo - process->bos, 3);
@@ -161,7 +161,7 @@ TEST(a_buffer_of_two_partitions_is_refused)
 {
 	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 
-	change_gpus("s/^location_id .*/location_id 25344/");
+	change_gpus("eight", "*", "s/^location_id .*/location_id 25344/");
 	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
 	add_bo(two, 0xbeef, KFD_BO_VRAM, 0x900000, 0x1000, 0x100000);
 	assert_both_are_refused(one, two);

@@ -27,7 +27,7 @@ TEST(queues_that_would_not_run_again_are_refused)
 		struct fake_process *process;
 
 		print_message("case %s\n", bad_queues[i].what);
-		change_gpus(bad_queues[i].gpus);
+		change_gpus("eight", "*", bad_queues[i].gpus);
 		process = make_process_with(bad_queues[i].queue);
 		assert_refused(process, bad_queues[i].words, bad_queues[i].remedy);
 		assert_force_dumps(process, bad_queues[i].words);
@@ -55,7 +55,7 @@ TEST(queues_that_a_kernel_saves_whole_are_not)
 		struct fake_process *process;
 
 		print_message("case %zu\n", i);
-		change_gpus(cases[i].gpus);
+		change_gpus("eight", "*", cases[i].gpus);
 		process = make_process_with(cases[i].queue);
 		for (size_t j = 0; j < ARRAY_SIZE(record_sizes); j++) {
 
@@ -75,7 +75,7 @@ TEST(other_generations_have_no_control_stack_in_the_kernel)
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
 		struct fake_process *process;
 
-		change_gpus(versions[i]);
+		change_gpus("eight", "*", versions[i]);
 		process = make_process_with((struct fake_queue){ GPU_B, COMPUTE, 5, 4096, MQD });
 		dump_process(process);
 	}
@@ -160,7 +160,7 @@ TEST(the_kernel_is_asked_for_each_kind_of_queue)
 
 		print_message("case %zu\n", i);
 		kernel.trials = 0;
-		change_gpus(cases[i].gpus);
+		change_gpus("eight", "*", cases[i].gpus);
 		process = make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
 		process->queues[process->num_queues++] = cases[i].other;
 		dump_process(process);
@@ -177,7 +177,7 @@ TEST(a_queue_of_eight_xccs_at_rest_states_one_mqd)
 	} cases[] = { { { GPU_B, COMPUTE, 3, 4096, 8 * MQD }, MQD + 8 * 4096 },
 		      { { GPU_B, SDMA, 3, 0, 8 * 512 }, 512 } };
 
-	change_gpus(EIGHT_XCCS);
+	change_gpus("eight", "*", EIGHT_XCCS);
 	kernel.mqd_stack = 8 * 4096;
 	kernel.at_rest = true;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -213,7 +213,7 @@ TEST(queues_that_the_kernel_may_crash_on_are_not_tried)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fake_process *process;
 
-		change_gpus(cases[i].gpus);
+		change_gpus("eight", "*", cases[i].gpus);
 		process = make_process_with(cases[i].queue);
 		dump_process(process);
 		assert_int_equal(kernel.trials, 0);

@@ -208,22 +208,7 @@ TEST(a_queue_of_another_gpu_is_refused)
 	assert_int_equal(calls(KFD_RESTORE), 0);
 }
 
-/* The restore is on a machine of eight GPUs, of which @edit changes the properties, and the saved
- * GPU is like them. */
-static void change_gpus(const char *edit)
-{
-	static char machine[200];
-	char command[1200];
-
-	(void)snprintf(machine, sizeof(machine), "%s", unit_path("machine"));
-	(void)snprintf(command, sizeof(command),
-		       "rm -rf %s && cp -r " MACHINES "/eight-other %s &&"
-		       " sed -i '%s' %s/nodes/*/properties",
-		       machine, machine, edit, machine);
-	assert_int_equal(system(command), 0);
-	kernel.machine = machine;
-}
-
+/* The saved GPU is like those of the machine. */
 static void copy_gpu_to_image(void)
 {
 	_cleanup_(topology_done) struct topology topology = { 0 };
@@ -264,7 +249,7 @@ TEST(states_that_harm_the_kernel_are_refused)
 	for (size_t i = 0; i < ARRAY_SIZE(harmful); i++) {
 		print_message("case %zu\n", i);
 		unit_print("parameter-cwsr_enable", "%s", harmful[i].cwsr_enable);
-		change_gpus(harmful[i].gpus);
+		change_gpus("eight-other", "*", harmful[i].gpus);
 		kernel.kfd_minor = harmful[i].kfd_minor;
 		give_queue(&harmful[i].queue);
 		copy_gpu_to_image();
@@ -291,7 +276,7 @@ TEST(other_gpus_of_one_slot_are_not_refused)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %zu\n", i);
-		change_gpus(cases[i].gpus);
+		change_gpus("eight-other", "*", cases[i].gpus);
 		kernel.kfd_minor = cases[i].kfd_minor;
 		give_queue(&good);
 		copy_gpu_to_image();
@@ -310,7 +295,7 @@ TEST(copy_queues_may_have_more_or_fewer_mqds)
 		const struct saved_queue queue = { 1, cases[i].mqds, 0, 0, 0, 0 };
 
 		print_message("case %zu\n", i);
-		change_gpus(EIGHT_XCCS);
+		change_gpus("eight-other", "*", EIGHT_XCCS);
 		kernel.kfd_minor = cases[i].kfd_minor;
 		give_queue(&queue);
 		copy_gpu_to_image();
@@ -342,7 +327,7 @@ TEST(each_mqd_counts)
 {
 	const struct saved_queue queue = { 0, 8, 8 * STACK, STACK, STACK_SIZE, 2 * STACK };
 
-	change_gpus(EIGHT_XCCS);
+	change_gpus("eight-other", "*", EIGHT_XCCS);
 	give_queue(&queue);
 	copy_gpu_to_image();
 	assert_refused("without its control stack");
