@@ -273,90 +273,80 @@ UNIT_TEST(moving_up_beyond_the_limit_leaves_the_descriptor)
 	assert_true(fcntl(fd, F_GETFD) >= 0);
 }
 
+struct limit_case {
+	const char *what;
+	struct rlimit before;
+	bool as_user;
+	uint64_t highest;
+	rlim_t raised;
+};
+
+/* Not 0: the step that failed. */
+static int raise_and_restore(const struct limit_case *limit)
+{
+	const int highest = (int)limit->highest;
+	const rlim_t hard =
+		limit->raised > limit->before.rlim_max ? limit->raised : limit->before.rlim_max;
+	struct rlimit old = { 0 }, now;
+
+	if (setrlimit(RLIMIT_NOFILE, &limit->before) < 0)
+		return 1;
+	if (limit->as_user && geteuid() == 0 && setuid(65534) < 0)
+		return 2;
+	if (nofile_raise(limit->highest, &old) < 0)
+		return 3;
+	if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur != limit->raised ||
+	    now.rlim_max != hard)
+		return 4;
+	if (limit->raised > limit->highest && fcntl(0, F_DUPFD, highest) != highest)
+		return 5;
+	nofile_restore(&old);
+	return getrlimit(RLIMIT_NOFILE, &now) < 0 || memcmp(&now, &limit->before, sizeof(now)) ? 6
+											       : 0;
+}
+
 /* A child changes its own limit, so that other tests keep theirs. */
-static int in_child(int (*work)(void))
+static void assert_raised(const struct limit_case *limit)
 {
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (!pid)
-		_exit(work());
-	return unit_wait(pid);
-}
-
-static int raise_and_restore(void)
-{
-	const struct rlimit low = { 64, 4096 };
-	struct rlimit old = { 0 }, now;
-
-	if (setrlimit(RLIMIT_NOFILE, &low) < 0 || nofile_raise(1000, &old) < 0)
-		return 1;
-	if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur < 1001 || now.rlim_max != 4096)
-		return 2;
-	if (fcntl(0, F_DUPFD, 1000) != 1000)
-		return 3;
-	nofile_restore(&old);
-	if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur != 64 || now.rlim_max != 4096)
-		return 4;
-	return 0;
-}
-
-static int raise_the_hard_limit(void)
-{
-	const struct rlimit low = { 64, 128 }, high = { 64, 129 };
-	struct rlimit old = { 0 }, now;
-
-	if (setrlimit(RLIMIT_NOFILE, &low) < 0 || setrlimit(RLIMIT_NOFILE, &high) < 0)
-		return UNIT_REFUSED;
-
-	if (setrlimit(RLIMIT_NOFILE, &low) < 0 || nofile_raise(1000, &old) < 0)
-		return 1;
-	if (fcntl(0, F_DUPFD, 1000) != 1000)
-		return 2;
-	nofile_restore(&old);
-	if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur != 64 || now.rlim_max != 128)
-		return 3;
-	return 0;
-}
-
-static int raise_to_the_hard_limit(void)
-{
-	const struct rlimit low = { 64, 128 };
-	struct rlimit old = { 0 }, now;
-
-	if (setrlimit(RLIMIT_NOFILE, &low) < 0)
-		return 1;
-	if (geteuid() == 0 && setuid(65534) < 0)
-		return 2;
-	if (nofile_raise(1000, &old) < 0)
-		return 3;
-	return getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur != 128 ? 4 : 0;
-}
-
-static int leave_a_limit_that_is_high_enough(void)
-{
-	const struct rlimit high = { 2048, 4096 };
-	struct rlimit old = { 0 }, now;
-
-	if (setrlimit(RLIMIT_NOFILE, &high) < 0 || nofile_raise(2047, &old) < 0)
-		return 1;
-	return getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur != 2048 ? 2 : 0;
+		_exit(raise_and_restore(limit));
+	print_message("case %s\n", limit->what);
+	assert_int_equal(unit_wait(pid), 0);
 }
 
 UNIT_TEST(the_limit_of_descriptors_is_raised_and_restored)
 {
-	assert_int_equal(in_child(raise_and_restore), 0);
-	assert_int_equal(in_child(leave_a_limit_that_is_high_enough), 0);
+	static const struct limit_case cases[] = {
+		{ "a low limit", { 64, 4096 }, false, 1000, 1001 },
+		{ "a limit that is high enough", { 2048, 4096 }, false, 2047, 2048 },
+		{ "a user's, to the hard limit", { 64, 128 }, true, 1000, 128 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_raised(&cases[i]);
+}
+
+static int raise_own_hard_limit(void)
+{
+	const struct rlimit low = { 64, 128 }, high = { 64, 129 };
+
+	if (setrlimit(RLIMIT_NOFILE, &low) < 0 || setrlimit(RLIMIT_NOFILE, &high) < 0)
+		return UNIT_REFUSED;
+	return 0;
 }
 
 UNIT_TEST(root_raises_the_hard_limit)
 {
-	assert_int_equal(in_child(raise_the_hard_limit), 0);
-}
+	static const struct limit_case hard = { "root", { 64, 128 }, false, 1000, 1001 };
+	pid_t pid = fork();
 
-UNIT_TEST(other_users_raise_the_limit_to_the_hard_limit)
-{
-	assert_int_equal(in_child(raise_to_the_hard_limit), 0);
+	if (!pid)
+		_exit(raise_own_hard_limit());
+	assert_int_equal(unit_wait(pid), 0);
+	assert_raised(&hard);
 }
 
 UNIT_TEST(an_ioctl_that_fails_gives_its_errno)
