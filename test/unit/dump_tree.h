@@ -63,10 +63,25 @@ static inline void join_tree(struct member *member, struct fake_process *process
 
 static inline void leave_tree(struct member *member)
 {
+	if (!member->pid)
+		return;
 	(void)kill(member->pid, SIGKILL);
 	(void)waitpid(member->pid, NULL, 0);
 	for (size_t i = 0; i < member->num_fds; i++)
 		(void)close(member->fds[i]);
+	member->pid = 0;
 }
+
+/* Those that are here leave at the end of the test. */
+static struct member members[3];
+
+static inline int end_tree(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		leave_tree(&members[i]);
+	return end(state);
+}
+
+#define TREE(name) TEST_WITH(name, begin, end_tree)
 
 #endif

@@ -127,7 +127,7 @@ static int end_held(void **state)
 {
 	release_gpu(true);
 	end_dump(-1);
-	return end(state);
+	return end_tree(state);
 }
 
 static struct fake_process *make_full_process(void)
@@ -300,7 +300,7 @@ HELD(criu_waits_if_the_user_wants_that)
 	}
 }
 
-static void make_tree(struct member members[2])
+static void make_tree(void)
 {
 	for (size_t i = 0; i < 2; i++) {
 		struct fake_process *process = make_process();
@@ -314,9 +314,7 @@ static void make_tree(struct member members[2])
 
 HELD(processes_are_saved_side_by_side)
 {
-	struct member members[2];
-
-	make_tree(members);
+	make_tree();
 	hold_gpu();
 	begin_dump(members[0].fds[0], 5);
 	assert_int_equal(dump_file(members[1].fds[0], 6), 0);
@@ -328,16 +326,13 @@ HELD(processes_are_saved_side_by_side)
 	for (size_t i = 0; i < 2; i++) {
 		assert_true(is_complete(5 + (int)i));
 		assert_int_equal(members[i].process->calls[KFD_UNPAUSE], 1);
-		leave_tree(&members[i]);
 	}
 }
 
 /* The first process fails, and the contents of the second, which wait, are given up. */
 HELD(one_failure_ends_all)
 {
-	struct member members[2];
-
-	make_tree(members);
+	make_tree();
 	gpu.fail_at = 1;
 	gpu.fail_errno = EACCES;
 	begin_dump(members[0].fds[0], 5);
@@ -348,16 +343,13 @@ HELD(one_failure_ends_all)
 	for (size_t i = 0; i < 2; i++) {
 		assert_false(is_complete(5 + (int)i));
 		assert_int_equal(members[i].process->paused, 0);
-		leave_tree(&members[i]);
 	}
 }
 
 /* The room is enough for each process, and not for both. */
 HELD(room_is_counted_for_all_that_are_saved)
 {
-	struct member members[2];
-
-	make_tree(members);
+	make_tree();
 	test.room = BO_SIZE + BO_SIZE / 2;
 	hold_gpu();
 	begin_dump(members[0].fds[0], 5);
@@ -366,8 +358,6 @@ HELD(room_is_counted_for_all_that_are_saved)
 	test.ends_in_join = true;
 	assert_int_equal(finish_dump(-1), 0);
 	end_dump(-1);
-	for (size_t i = 0; i < 2; i++)
-		leave_tree(&members[i]);
 }
 
 /* A member that blocks all signals, as CRIU's parasite does, so that they stay pending. */

@@ -22,10 +22,8 @@ static int checkpoint_devices(pid_t pid)
 	return hook(pid);
 }
 
-TEST(the_first_call_stops_all_queues_and_takes_the_snapshot)
+TREE(the_first_call_stops_all_queues_and_takes_the_snapshot)
 {
-	struct member members[2];
-
 	for (size_t i = 0; i < 2; i++)
 		join_tree(&members[i], make_process(), 1);
 	start_dump();
@@ -43,46 +41,39 @@ TEST(the_first_call_stops_all_queues_and_takes_the_snapshot)
 		assert_int_equal(members[i].process->calls[KFD_PROCESS_INFO], 1);
 		assert_int_equal(members[i].process->calls[KFD_CHECKPOINT], 1);
 		assert_int_equal(members[i].process->calls[KFD_UNPAUSE], 1);
-		leave_tree(&members[i]);
 	}
 	assert_true(unit_exists("amdgpu-kfd-6.img"));
 }
 
 /* CRIU 4.0 ends itself if the freezing takes too long. */
-TEST(under_an_alarm_the_snapshot_waits_for_the_first_file)
+TREE(under_an_alarm_the_snapshot_waits_for_the_first_file)
 {
-	struct member member;
-
-	join_tree(&member, make_process(), 1);
+	join_tree(&members[0], make_process(), 1);
 	start_dump();
-	name_task(member.pid);
+	name_task(members[0].pid);
 	(void)alarm(600);
-	assert_int_equal(checkpoint_devices(member.pid), -ENOTSUP);
+	assert_int_equal(checkpoint_devices(members[0].pid), -ENOTSUP);
 	(void)alarm(0);
-	assert_int_equal(member.process->paused, 1);
-	assert_int_equal(member.process->calls[KFD_CHECKPOINT], 0);
-	assert_int_equal(dump_file(member.fds[0], 5), 0);
-	assert_int_equal(member.process->calls[KFD_CHECKPOINT], 1);
+	assert_int_equal(members[0].process->paused, 1);
+	assert_int_equal(members[0].process->calls[KFD_CHECKPOINT], 0);
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_int_equal(members[0].process->calls[KFD_CHECKPOINT], 1);
 	end_dump(0);
-	assert_int_equal(member.process->calls[KFD_PROCESS_INFO], 1);
-	leave_tree(&member);
+	assert_int_equal(members[0].process->calls[KFD_PROCESS_INFO], 1);
 }
 
 /* They would be restored. */
-TEST(no_older_images_stay_if_the_files_of_the_tasks_cannot_be_listed)
+TREE(no_older_images_stay_if_the_files_of_the_tasks_cannot_be_listed)
 {
-	struct member member;
-
-	join_tree(&member, make_process(), 1);
+	join_tree(&members[0], make_process(), 1);
 	unit_write("amdgpu-kfd-9.img", "old", 3);
 	start_dump();
-	name_task(member.pid);
+	name_task(members[0].pid);
 	no_descriptor = true;
-	assert_fails(checkpoint_devices(member.pid));
+	assert_fails(checkpoint_devices(members[0].pid));
 	no_descriptor = false;
 	end_dump(-1);
 	assert_false(unit_exists("amdgpu-kfd-9.img"));
-	leave_tree(&member);
 }
 
 /* Objects of graphics, for example. */
@@ -120,17 +111,14 @@ TEST(a_job_without_a_gpu_is_left_alone)
 }
 
 /* CRIU 4.0 calls the hook in a pre-dump, too, which would never start the queues again. */
-TEST(a_pre_dump_stops_nothing)
+TREE(a_pre_dump_stops_nothing)
 {
-	struct member member;
-
-	join_tree(&member, make_process(), 1);
+	join_tree(&members[0], make_process(), 1);
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_PRE_DUMP), 0);
-	name_task(member.pid);
-	assert_int_equal(checkpoint_devices(member.pid), -ENOTSUP);
+	name_task(members[0].pid);
+	assert_int_equal(checkpoint_devices(members[0].pid), -ENOTSUP);
 	CR_PLUGIN_DESC.exit(STAGE_PRE_DUMP, 0);
-	assert_int_equal(member.process->calls[KFD_PROCESS_INFO], 0);
-	leave_tree(&member);
+	assert_int_equal(members[0].process->calls[KFD_PROCESS_INFO], 0);
 }
 
 /* Another plugin may answer PAUSE_DEVICES, which names the tasks. */

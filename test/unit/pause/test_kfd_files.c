@@ -6,10 +6,10 @@
 #include "pause/kfd_files.h"
 #include "pause/pause.h"
 
-TEST(files_of_tracees_are_found_once_each)
+TREE(files_of_tracees_are_found_once_each)
 {
 	struct dump_session session = { 0 };
-	struct member members[2], child;
+	struct member child;
 	int inherited[2];
 
 	join_tree(&members[0], make_process(), 2);
@@ -33,16 +33,13 @@ TEST(files_of_tracees_are_found_once_each)
 	pause_close_files(&session);
 	pid_list_done(&session.tasks);
 	leave_tree(&child);
-	leave_tree(&members[0]);
-	leave_tree(&members[1]);
 }
 
 /* At each limit of descriptors: a process that the plugin overlooks would not be paused in time. */
-TEST(without_descriptors_nothing_is_overlooked)
+TREE(without_descriptors_nothing_is_overlooked)
 {
 	struct rlimit old, few;
 	struct dump_session session = { 0 };
-	struct member members[2];
 	unsigned int failed = 0;
 	int ret = -1;
 
@@ -65,6 +62,4 @@ TEST(without_descriptors_nothing_is_overlooked)
 	assert_int_equal(session.num_files, 2);
 	pause_close_files(&session);
 	pid_list_done(&session.tasks);
-	leave_tree(&members[0]);
-	leave_tree(&members[1]);
 }

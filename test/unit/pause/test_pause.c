@@ -55,7 +55,7 @@ static pid_t start_foreigner(const int *fds, size_t num_fds)
 }
 
 /* Three processes with the same counts: only their files tell them apart. */
-static void make_tree(struct member members[3])
+static void make_tree(void)
 {
 	for (size_t i = 0; i < 3; i++) {
 		struct fake_process *process = make_process();
@@ -67,10 +67,10 @@ static void make_tree(struct member members[3])
 	gpu.wants_all_paused = true;
 }
 
-static void assert_all_paused(const struct member *members, size_t count, unsigned int paused)
+static void assert_none_paused(void)
 {
-	for (size_t i = 0; i < count; i++)
-		assert_int_equal(members[i].process->paused, paused);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(members[i].process->paused, 0);
 }
 
 /* A process that sees no GPU cannot be paused. The dump goes on until CRIU shows its file. */
@@ -101,33 +101,28 @@ static void write_core(const struct fake_process *process)
 }
 
 /* CRIU never shows a file of the second process, so its state would be in no image. */
-TEST(a_process_without_an_image_fails_the_dump)
+TREE(a_process_without_an_image_fails_the_dump)
 {
-	struct member members[3];
-
-	make_tree(members);
+	make_tree();
 	begin_dump(members[0].fds[0], 5);
 	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
 	write_core(members[1].process);
 	assert_fails(finish_dump(0));
 	assert_logged("Error (amdgpu_plugin): ", "was not saved");
 	end_dump(-1);
-	assert_all_paused(members, 3, 0);
+	assert_none_paused();
 	assert_false(unit_exists("amdgpu-kfd-5.img"));
-	for (size_t i = 0; i < 3; i++)
-		leave_tree(&members[i]);
 }
 
 /* CRIU before 4.3 does not ask for a result at the end. It would kill the tasks and exit with 0. */
-TEST(a_dump_that_fails_at_its_end_ends_criu_with_an_error)
+TREE(a_dump_that_fails_at_its_end_ends_criu_with_an_error)
 {
-	struct member members[3];
 	pid_t criu;
 
 	fake_kernel_share();
 	criu = fork();
 	if (!criu) {
-		make_tree(members);
+		make_tree();
 		start_dump();
 		if (dump_file(members[0].fds[0], 5) || dump_file(members[2].fds[0], 7))
 			_exit(2);
@@ -169,25 +164,23 @@ TEST(a_process_that_stays_stopped_is_named)
 }
 
 /* CRIU shows a file that no task had when all were stopped, of a process that is dumped or not. */
-TEST(a_file_that_appears_between_two_hooks_fails_the_dump)
+TREE(a_file_that_appears_between_two_hooks_fails_the_dump)
 {
-	struct member member;
-
 	for (size_t i = 0; i < 2; i++) {
 		int unlisted;
 
-		join_tree(&member, make_process(), 1);
+		join_tree(&members[0], make_process(), 1);
 		unit_forget_lines();
-		begin_dump(member.fds[0], 5);
-		unlisted = open_kfd_of(i ? make_process() : member.process);
+		begin_dump(members[0].fds[0], 5);
+		unlisted = open_kfd_of(i ? make_process() : members[0].process);
 		assert_fails(dump_file(unlisted, 6));
 		assert_logged("Error (amdgpu_plugin): ", "kfd 6", "no task had this file");
 		end_dump(-1);
 		assert_int_equal(unit_count_errors(), 1);
 		(void)close(unlisted);
-		assert_int_equal(member.process->paused, 0);
+		assert_int_equal(members[0].process->paused, 0);
 		assert_false(unit_exists("amdgpu-kfd-5.img"));
-		leave_tree(&member);
+		leave_tree(&members[0]);
 	}
 }
 
@@ -202,12 +195,10 @@ static int fail_copies(long number)
 	return number == SYS_pidfd_getfd ? ENOSYS : 0;
 }
 
-TEST(without_the_files_of_all_tasks_nothing_is_paused)
+TREE(without_the_files_of_all_tasks_nothing_is_paused)
 {
 	int (*const failures[])(long number) = { fail_all_comparisons, fail_copies };
-	struct member members[3];
-
-	make_tree(members);
+	make_tree();
 	for (size_t i = 0; i < ARRAY_SIZE(failures); i++) {
 		failing_syscall = failures[i];
 		unit_forget_lines();
@@ -218,25 +209,22 @@ TEST(without_the_files_of_all_tasks_nothing_is_paused)
 		assert_int_equal(unit_count_errors(), 1);
 	}
 	failing_syscall = NULL;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(members[i].process->calls[KFD_PROCESS_INFO], 0);
-		leave_tree(&members[i]);
-	}
 }
 
 /* CRIU freezes the whole cgroup of a container, but dumps only the tree. */
-TEST(a_process_that_is_frozen_but_not_dumped_is_not_touched)
+TREE(a_process_that_is_frozen_but_not_dumped_is_not_touched)
 {
-	struct member member;
 	struct fake_process *other = make_process();
 	int fd = open_kfd_of(other);
 	pid_t foreigner;
 
 	foreigner = start_foreigner(&fd, 1);
 	other->pid = foreigner;
-	join_tree(&member, make_process(), 1);
-	begin_dump(member.fds[0], 5);
-	assert_int_equal(member.process->paused, 1);
+	join_tree(&members[0], make_process(), 1);
+	begin_dump(members[0].fds[0], 5);
+	assert_int_equal(members[0].process->paused, 1);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
 	assert_int_equal(other->calls[KFD_PROCESS_INFO], 0);
@@ -244,38 +232,31 @@ TEST(a_process_that_is_frozen_but_not_dumped_is_not_touched)
 	(void)kill(foreigner, SIGKILL);
 	(void)waitpid(foreigner, NULL, __WALL);
 	(void)close(fd);
-	leave_tree(&member);
 }
 
 /* A process that maps GPU memory without /dev/kfd fails a dump that it is part of. CRIU does not
  * name this one, so the plugin does not look at it. */
-TEST(a_process_that_is_not_named_is_not_looked_at)
+TREE(a_process_that_is_not_named_is_not_looked_at)
 {
-	struct member members[3];
-
-	make_tree(members);
+	make_tree();
 	gpu.wants_all_paused = false;
 	start_dump();
 	name_task(members[2].pid);
 	name_task(members[0].pid);
 	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
-	assert_all_paused(&members[0], 1, 1);
-	assert_all_paused(&members[1], 1, 0);
-	assert_all_paused(&members[2], 1, 1);
+	assert_int_equal(members[0].process->paused, 1);
+	assert_int_equal(members[1].process->paused, 0);
+	assert_int_equal(members[2].process->paused, 1);
 	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
 	assert_int_equal(members[1].process->calls[KFD_PROCESS_INFO], 0);
-	for (size_t i = 0; i < 3; i++)
-		leave_tree(&members[i]);
 }
 
 /* The machine may have thousands of processes, and the job stands still meanwhile. */
-TEST(all_processes_are_listed_once_for_a_dump)
+TREE(all_processes_are_listed_once_for_a_dump)
 {
-	struct member members[3];
-
-	make_tree(members);
+	make_tree();
 	start_dump();
 	for (size_t i = 0; i < 3; i++)
 		name_task(members[i].pid);
@@ -286,16 +267,12 @@ TEST(all_processes_are_listed_once_for_a_dump)
 	/* By the guard. */
 	assert_int_equal(lists_of_all_processes, 1);
 	end_dump(0);
-	for (size_t i = 0; i < 3; i++)
-		leave_tree(&members[i]);
 }
 
 /* CRIU 3.17.1 names no process and traces the whole cgroup, also processes above the tree. */
-TEST(a_process_that_is_paused_but_not_dumped_fails_no_dump)
+TREE(a_process_that_is_paused_but_not_dumped_fails_no_dump)
 {
-	struct member members[3];
-
-	make_tree(members);
+	make_tree();
 	/* The image of an older dump to the same directory. */
 	write_core(members[1].process);
 	begin_dump(members[0].fds[0], 5);
@@ -305,10 +282,8 @@ TEST(a_process_that_is_paused_but_not_dumped_fails_no_dump)
 	assert_int_equal(finish_dump(0), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "is not part of the dump");
 	end_dump(0);
-	assert_all_paused(members, 3, 0);
+	assert_none_paused();
 	assert_true(unit_exists("amdgpu-kfd-5.img"));
-	for (size_t i = 0; i < 3; i++)
-		leave_tree(&members[i]);
 }
 
 /* CRIU opens a file again in the process with the lowest pid that has the file. */
@@ -342,18 +317,15 @@ TEST(a_file_that_another_process_would_open_again_fails_the_dump)
 }
 
 /* If the plugin took the file for another file of a paused process, it would have no image. */
-TEST(a_file_that_cannot_be_told_from_others_fails_the_dump)
+TREE(a_file_that_cannot_be_told_from_others_fails_the_dump)
 {
-	struct member member;
-
-	join_tree(&member, make_process(), 1);
+	join_tree(&members[0], make_process(), 1);
 	start_dump();
 	/* The first two comparisons find the files of the tree. */
 	failing_comparison = 3;
 	failing_syscall = fail_comparison;
-	assert_fails(dump_file(member.fds[0], 5));
+	assert_fails(dump_file(members[0].fds[0], 5));
 	assert_logged("Error (amdgpu_plugin): ", strerror(EPERM));
 	end_dump(-1);
-	assert_int_equal(member.process->paused, 0);
-	leave_tree(&member);
+	assert_int_equal(members[0].process->paused, 0);
 }
