@@ -13,61 +13,75 @@ static void make_machine(struct topology *topology)
 	machine_of_hives(2, 2, 2, false, topology);
 }
 
-static const char *decide(const char *map_text, struct gpu_map *map)
-{
-	static char mapping[128];
-	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
-	struct map_options options = pair_options();
-	size_t used = 0;
+static struct topology saved, local;
+static struct map_options options;
+static struct gpu_map map;
 
+static int begin(void **state)
+{
+	options = pair_options();
 	make_machine(&saved);
 	make_machine(&local);
-	options.device_map = (char *)map_text;
-	assert_int_equal(map_decide(&saved, &local, &options, map), 0);
-	mapping[0] = '\0';
-	for (size_t i = 0; i < saved.num_nodes; i++) {
-		if (map->local[i])
-			used += (size_t)snprintf(mapping + used, sizeof(mapping) - used, "%s%x",
-						 used ? " " : "", map->local[i]->gpu_id);
-	}
-	return mapping;
+	return unit_begin(state);
 }
 
-static void assert_reason(const struct gpu_map *map, const char *expected)
+static int end(void **state)
+{
+	map_done(&map);
+	topology_done(&saved);
+	topology_done(&local);
+	return unit_end(state);
+}
+
+#define TEST(name) TEST_WITH(name, begin, end)
+
+static void decide(const char *text)
+{
+	print_message("case %s\n", text);
+	map_done(&map);
+	options.device_map = (char *)text;
+	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+}
+
+static void assert_reason(const char *text, const char *expected)
 {
 	char reason[PAIR_REASON_MAX];
 
-	pair_reason(map, reason, sizeof(reason));
+	decide(text);
+	pair_reason(&map, reason, sizeof(reason));
 	assert_string_equal(reason, expected);
 }
 
 static void assert_mapped(const char *text, const char *expected)
 {
-	_cleanup_(map_done) struct gpu_map map = { 0 };
+	char mapping[128] = "";
+	size_t used = 0;
 
-	print_message("case %s\n", text);
-	assert_string_equal(decide(text, &map), expected);
+	decide(text);
+	for (size_t i = 0; i < saved.num_nodes; i++) {
+		if (map.local[i])
+			used += (size_t)snprintf(mapping + used, sizeof(mapping) - used, "%s%x",
+						 used ? " " : "", map.local[i]->gpu_id);
+	}
+	assert_string_equal(mapping, expected);
 }
 
 static void assert_wrong(const char *text, const char *words, const char *problem)
 {
-	_cleanup_(map_done) struct gpu_map map = { 0 };
-
-	print_message("case %s\n", text);
-	assert_string_equal(decide(text, &map), "");
+	assert_mapped(text, "");
 	assert_int_equal(map.outcome, MAP_REFUSED);
-	assert_reason(&map, words);
+	assert_reason(text, words);
 	assert_non_null(strstr(map.problem, problem));
 }
 
-UNIT_TEST(without_a_device_map_gpus_stay_on_the_same_device)
+TEST(without_a_device_map_gpus_stay_on_the_same_device)
 {
 	assert_mapped(NULL, "100 101 102 103");
 	assert_mapped("", "100 101 102 103");
 	assert_mapped(" , ", "100 101 102 103");
 }
 
-UNIT_TEST(a_gpu_has_four_kinds_of_names)
+TEST(a_gpu_has_four_kinds_of_names)
 {
 	static const char *const names[] = {
 		"0x100=0x101",
@@ -92,14 +106,14 @@ UNIT_TEST(a_gpu_has_four_kinds_of_names)
 	assert_wrong(names[ARRAY_SIZE(names) - 1], "device-map:twice", "130");
 }
 
-UNIT_TEST(a_pair_may_move_a_whole_hive)
+TEST(a_pair_may_move_a_whole_hive)
 {
 	assert_mapped("0x100=0x103", "103 102 100 101");
 	assert_mapped("0x100=0x103,0x101=0x102,0x102=0x101,0x103=0x100", "103 102 101 100");
 	assert_mapped("0x100=0x103;0x103=0x100\n0x100=0x103", "103 102 101 100");
 }
 
-UNIT_TEST(a_syntax_error_is_refused_and_quoted)
+TEST(a_syntax_error_is_refused_and_quoted)
 {
 	assert_wrong("0x100", "device-map:syntax", "\"0x100\" is not SAVED=PRESENT");
 	assert_wrong("=0x100", "device-map:syntax", "SAVED=PRESENT");
@@ -117,97 +131,60 @@ UNIT_TEST(a_syntax_error_is_refused_and_quoted)
 	assert_wrong("0x100=18446744073709551616", "device-map:syntax", "\"18446744073709551616\"");
 }
 
-UNIT_TEST(an_unknown_gpu_is_refused_with_a_list_of_gpus)
+TEST(an_unknown_gpu_is_refused_with_a_list_of_gpus)
 {
-	struct map_options options = pair_options();
-	_cleanup_(topology_done) struct topology machine = { 0 };
-
 	assert_wrong("0x100=0x1234", "device-map:unknown", "no present GPU \"0x1234\"");
 	assert_wrong("0x1234=0x100", "device-map:unknown", "no saved GPU \"0x1234\"");
 	assert_wrong("0x100=GPU-1", "device-map:unknown", "GPU-1");
 	assert_wrong("0x100=18446744073709551615", "device-map:unknown", "18446744073709551615");
 	assert_wrong("0x100=0001:07:00.0", "device-map:unknown", "0001:07:00.0");
-	make_machine(&machine);
 	options.device_map = (char *)"0x100=renderD128";
-	assert_true(pair_explain(&machine, &machine, &options) < 0);
+	assert_true(pair_explain(&saved, &local, &options) < 0);
 	assert_logged("present GPUs: ", "0x0103 (0000:0a:00.0, renderD133)");
 	assert_logged("Error (amdgpu_plugin): ", "no present GPU \"renderD128\"");
 }
 
-UNIT_TEST(an_ambiguous_name_is_refused)
+TEST(an_ambiguous_name_is_refused)
 {
-	struct map_options options = pair_options();
-	_cleanup_(topology_done) struct topology machine = { 0 };
-	_cleanup_(map_done) struct gpu_map map = { 0 };
-
-	make_machine(&machine);
-	machine_gpu(&machine, 0)->gpu_id = 0x133;
-	options.device_map = (char *)"133=0x101";
-	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
-	assert_reason(&map, "device-map:ambiguous");
-	map_done(&map);
+	machine_gpu(&saved, 0)->gpu_id = 0x133;
+	assert_reason("133=0x101", "device-map:ambiguous");
 	/* 0x257 and 257. */
-	machine_gpu(&machine, 2)->gpu_id = 0x257;
-	options.device_map = (char *)"0x133=257";
-	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
-	assert_reason(&map, "device-map:ambiguous");
-	map_done(&map);
+	machine_gpu(&local, 2)->gpu_id = 0x257;
+	assert_reason("0x133=257", "device-map:ambiguous");
 	/* Partitions of one card share a unique_id on older kernels. */
-	machine_gpu(&machine, 1)->unique_id = machine_gpu(&machine, 0)->unique_id;
-	options.device_map = (char *)"GPU-70000000=0x101";
-	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
-	assert_reason(&map, "device-map:ambiguous");
+	machine_gpu(&saved, 1)->unique_id = machine_gpu(&saved, 0)->unique_id;
+	assert_reason("GPU-70000000=0x101", "device-map:ambiguous");
 }
 
-UNIT_TEST(a_gpu_cannot_be_in_two_pairs)
+TEST(a_gpu_cannot_be_in_two_pairs)
 {
 	assert_wrong("0x100=0x100,0x100=0x101", "device-map:twice", "0x100");
 	assert_wrong("0x100=0x100,0x101=0x100", "device-map:twice", "0x100");
 }
 
-UNIT_TEST(a_pair_that_breaks_a_rule_is_refused_with_the_rule)
+TEST(a_pair_that_breaks_a_rule_is_refused_with_the_rule)
 {
-	struct map_options options = pair_options();
-	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
-	_cleanup_(map_done) struct gpu_map map = { 0 };
-
 	assert_wrong("0x100=0x100,0x101=0x102", "device-map:links", "XGMI");
-	make_machine(&saved);
-	make_machine(&local);
 	machine_gpu(&saved, 2)->fw_version++;
 	machine_gpu(&local, 3)->fw_version++;
-	options.device_map = (char *)"0x102=0x102";
-	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
-	assert_reason(&map, "device-map:fw_version");
+	assert_reason("0x102=0x102", "device-map:fw_version");
 	assert_non_null(strstr(map.problem, "93 saved, 92 present (KFD_FW_VER_CHECK=0 relaxes"));
-	map_done(&map);
 	/* Without an XGMI link the rule for CPU nodes remains. */
 	machine_lose_link(&saved, 0, 1);
-	options.device_map = (char *)"0x100=0x100,0x101=0x102";
-	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
-	assert_reason(&map, "device-map:numa");
-	map_done(&map);
+	assert_reason("0x100=0x100,0x101=0x102", "device-map:numa");
 	options.check_numa = false;
 	machine_lose_link(&saved, 2, 3);
-	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+	decide("0x100=0x100,0x101=0x102");
 	assert_int_equal(map.outcome, MAP_MAPPED);
-	map_done(&map);
 	/* The rule for CPU nodes includes the CPU link. */
 	options.check_numa = true;
-	options.device_map = (char *)"0x100=0x100";
 	machine_gpu(&local, 0)->num_links = 0;
-	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
-	assert_reason(&map, "device-map:numa");
+	assert_reason("0x100=0x100", "device-map:numa");
 }
 
 /* If 0x100 maps to 0x102, only 0x103 remains for 0x101, and its firmware is too old. */
-UNIT_TEST(pairs_that_prevent_a_mapping_are_named_as_the_cause)
+TEST(pairs_that_prevent_a_mapping_are_named_as_the_cause)
 {
-	struct map_options options = pair_options();
-	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
-
-	make_machine(&saved);
-	make_machine(&local);
 	machine_gpu(&local, 3)->fw_version--;
 	machine_gpu(&saved, 3)->fw_version--;
 	machine_gpu(&saved, 2)->fw_version--;
@@ -216,36 +193,27 @@ UNIT_TEST(pairs_that_prevent_a_mapping_are_named_as_the_cause)
 	assert_logged("Error (amdgpu_plugin): ", "the device-map allows no other mapping");
 }
 
-UNIT_TEST(a_moved_gpu_has_two_gpu_ids)
+TEST(a_moved_gpu_has_two_gpu_ids)
 {
-	struct map_options options = pair_options();
-	_cleanup_(topology_done) struct topology saved = { 0 }, local = { 0 };
-	struct gpu_map map;
-
-	make_machine(&saved);
-	make_machine(&local);
 	machine_gpu(&saved, 0)->gpu_id = 0xaaaa;
 	for (size_t i = 0; i < 2; i++) {
-		options.device_map = (char *)(i ? "0xaaaa=0x101" : "0x100=0x101");
-		assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+		decide(i ? "0xaaaa=0x101" : "0x100=0x101");
 		assert_int_equal(map.local[machine_gpu(&saved, 0) - saved.nodes]->gpu_id, 0x101);
-		map_done(&map);
 	}
 }
 
-UNIT_TEST(random_text_is_refused_or_applied)
+TEST(random_text_is_refused_or_applied)
 {
 	static const char letters[] = "0123456789abcdefxGPU-:.=,; renderD/";
 
 	for (uint64_t seed = 0; seed < 3000; seed++) {
 		struct dice dice = { seed };
 		char text[200] = "";
-		_cleanup_(map_done) struct gpu_map map = { 0 };
 		size_t length = dice_roll(&dice, sizeof(text) - 1);
 
 		for (size_t i = 0; i < length; i++)
 			text[i] = letters[dice_roll(&dice, sizeof(letters) - 1)];
-		(void)decide(text, &map);
+		decide(text);
 		assert_true(map.outcome != MAP_REFUSED || map.reason == REASON_DEVICE_MAP);
 	}
 }
