@@ -85,9 +85,9 @@ struct restored_task {
 	struct topology saved;
 	struct topology local;
 	struct gpu_map map;
-	/* KFD should not give the other GPUs of @local than those of @map to the process, and why
-	 * RESTORE fails if it does; or NULL. See extra_gpus.h. */
+	/* KFD should not give the process the GPUs of @local that @map leaves out. */
 	bool hides_others;
+	/* Why RESTORE fails if KFD does, or NULL. See extra_gpus.h. */
 	const char *must_hide;
 	/* KFD has given the process its GPUs. */
 	bool kfd_opened;
